@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of a worker: from how its process ended and what it told, to a status and a reason."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from suite.events import Events
+from suite.launch import Outcome
+from suite.records import Reason, Status
+
+#: Where samples of a cell differ, it takes the first of these that one of them has.
+WORST_FIRST: tuple[Status, ...] = (
+    "wrong_result",
+    "wrong_device",
+    "unverified_placement",
+    "implausible",
+    "crashed",
+    "gpu_lost",
+    "killed",
+    "oom",
+    "timeout",
+    "not_cold",
+    "unsupported_arch",
+    "unavailable",
+    "over_budget",
+    "interrupted",
+)
+
+Ending = tuple[Reason, Status]
+
+
+def severity(status: Status) -> int:
+    """Return the place of a status that is not ok in WORST_FIRST."""
+    return WORST_FIRST.index(status)
+
+
+def ending(outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s: float) -> Ending | None:
+    """Return why a sample ended without measuring, or None where it went through all its steps."""
+    where = f"in phase {told.last_phase()}"
+    if outcome.ended_by.startswith("interrupt"):
+        text = f"{outcome.ended_by.partition(': ')[2]}, {where}"
+        return Reason("interrupted", text, "Run it again.", raw_file), "interrupted"
+    if outcome.ended_by == "timeout":
+        text = f"not done after {timeout_s:g} s, {where}"
+        return Reason("timeout", text, "TIMEOUT= sets the seconds that one sample may take.", raw_file), "timeout"
+    failure = told.first("failure")
+    if failure:
+        return _failure(failure, where, raw_file)
+    if outcome.signal is not None:
+        return _by_signal(outcome.signal, where, stderr, raw_file)
+    if outcome.exit_code != 0 or told.first("done") is None:
+        last = _last_line(stderr)
+        text = f"ended with exit code {outcome.exit_code} {where}" + (f": {last}" if last else "")
+        return Reason("crashed", text, "The raw file holds what it said.", raw_file), "crashed"
+    if told.unreadable:
+        text = f"events that cannot be read: {told.unreadable[0]}"
+        return Reason("bad_events", text, "The raw file's folder holds them.", raw_file), "crashed"
+    return None
+
+
+def _failure(failure: Mapping[str, Any], where: str, raw_file: str) -> Ending:
+    if failure.get("type") == "Unavailable":
+        return unavailable(str(failure["text"]).split(" is not among")[0], failure["devices"] or [], raw_file)
+    text = f"{failure.get('type')} {where}: {str(failure.get('text'))[:300]}"
+    if failure.get("out_of_memory"):
+        return Reason("out_of_memory", text, "Ask for smaller SHAPES=, or free memory.", raw_file), "oom"
+    return Reason("exception", text, "The raw file holds the traceback.", raw_file), "crashed"
+
+
+def unavailable(device: str, devices: list[str], raw_file: str | None) -> Ending:
+    """Return the ending of a sample whose device does not exist in this process."""
+    kind = device.split(":")[1] if ":" in device else device
+    text = f"no {kind}: the framework sees {', '.join(_short(each) for each in devices)}"
+    return Reason("no_device", text, "make doctor says why.", raw_file), "unavailable"
+
+
+def _short(device: str) -> str:
+    return device.replace("/device:", "")
+
+
+def _by_signal(number: int, where: str, stderr: str, raw_file: str) -> Ending:
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL:
+        text = f"killed ({name}) {where}, not by coldwarm"
+        next_step = "The kernel does this when memory runs out: see its log."
+        return Reason("killed", text, next_step, raw_file), "killed"
+    last = _last_line(stderr)
+    text = f"ended by {name} {where}" + (f": {last}" if last else "")
+    return Reason("crashed", text, "The raw file holds what it said.", raw_file), "crashed"
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ""
+
+
+def same_clock(started: Mapping[str, Any]) -> bool:
+    """Tell whether a worker's clock may be compared with ours: same boot, same time namespace."""
+    try:
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        boot_id = ""
+    try:
+        namespace = os.readlink("/proc/self/ns/time")  # noqa: PTH115 - not a path
+    except OSError:
+        namespace = ""
+    return bool(started.get("boot_id") == boot_id and started.get("time_namespace") == namespace)

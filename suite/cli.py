@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line. Each verb imports what it needs when it runs: ``--help`` and ``list`` stay quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from suite import __version__
+from suite.errors import SuiteError
+from suite.exits import Exit, closing_line, first_that_applies
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    ("stack", "The stack to measure: a folder of docker/."),
+    ("engine", "Where samples run: docker, podman or local. Default: the first that is there."),
+    ("targets", "CPU, GPU, XLA_CPU, XLA_GPU. Default: all; naming one makes its absence exit 3."),
+    ("shapes", "Sizes n of the n x n matmul. Default: those of the profile."),
+    ("samples", "Samples of each kind a cell. Default: those of the profile."),
+    ("profile", "quick, full or publish. Default: quick."),
+    ("level", "Cold level. In this version: jit, a new empty cache folder per sample."),
+    ("placement", "device, jit or all."),
+    ("dtype", "In this version: float32."),
+    ("precision", "default or ieee."),
+    ("gpu", "Index or UUID of the GPU."),
+    ("budget", "Seconds for the whole run. Default: 600 in quick."),
+    ("timeout", "Seconds for one sample. Default: 300."),
+    ("out", "Folder for results. Default: results."),
+    ("python", "The stack's Python interpreter, by path."),
+)
+
+_Command = Callable[..., Any]
+
+
+def _with_words(command: _Command) -> _Command:
+    for name, text in reversed(_WORDS):
+        command = click.option(f"--{name}", default=None, metavar=name.upper(), help=text)(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.version_option(__version__, prog_name="coldwarm")
+def cli() -> None:
+    """Why is the first run slow, on which stack, by how much, and is the number real?"""
+
+
+@cli.command(epilog=click.style("Lists are separated by commas or spaces: --shapes 50,500"))
+@_with_words
+def bench(**given: str | None) -> Exit:
+    """Measure one stack: K fresh processes a cell, cold and warm apart, each number proven.
+
+    \b
+    $ python -m suite bench --stack tf1.14-cuda10 --targets CPU --shapes 500
+    target    via       n     cold     warm  cold/warm [95 %]    samples
+    --------  ------  ---  -------  -------  ------------------  ---------
+    EXAMPLE
+    """
+    from suite import words
+    from suite.measure import run_bench
+
+    command = ["python", "-m", "suite", *sys.argv[1:]]
+    code, _ = run_bench(words.parse(given), os.environ, command, _print)
+    return code
+
+
+@cli.command("list")
+def list_stacks() -> Exit:
+    """List the stacks: versions, Pythons, and what this machine has of each.
+
+    \b
+    $ python -m suite list
+    EXAMPLE
+    """
+    from suite import listing
+
+    click.echo(listing.text(os.environ), nl=False)
+    return Exit.DONE
+
+
+@cli.command()
+@click.option("--stack", default=None, metavar="STACK", help="Also look at what this stack needs.")
+@click.option("--python", default=None, metavar="PYTHON", help="The stack's Python interpreter, by path.")
+def doctor(stack: str | None, python: str | None) -> Exit:
+    """Say what this machine can measure and, where it cannot, what to do. Reads only.
+
+    \b
+    $ python -m suite doctor --stack tf1.14-cuda10
+    EXAMPLE
+    """
+    from suite import doctor as examination
+    from suite import stack as stacks
+
+    findings = examination.examine(stacks.load(stack) if stack else None, os.environ, named=python)
+    click.echo(examination.render(findings), nl=False)
+    return Exit.NOT_PREPARED if any(each.blocks for each in findings) else Exit.DONE
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--out", default=None, metavar="OUT", help="Folder with results. Default: results.")
+@click.option("--stack", default=None, metavar="STACK", help="Only runs of this stack.")
+def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit:
+    """Derive the tables of stored runs again from their raw files.
+
+    PATHS are run folders, or folders with runs below them.
+
+    \b
+    $ python -m suite collect results
+    EXAMPLE
+    """
+    from suite import stack as stacks
+    from suite.collecting import collect_all
+
+    where = list(paths) or [Path(out) if out else stacks.ROOT / "results"]
+    return collect_all(where, stack, _print)
+
+
+@cli.command("check-stack", hidden=True)
+@click.argument("name", default="")
+def check_stack(name: str) -> Exit:
+    """Exit 2 with the nearest name where there is no such stack: nox's own words would not help."""
+    from suite import stack as stacks
+
+    stacks.load(name)
+    return Exit.DONE
+
+
+def _print(text: str) -> None:
+    click.echo(text, nl=False)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; the last line on stderr is always the exit code and its meaning."""
+    code = _run(arguments)
+    sys.stdout.flush()
+    print(closing_line(code), file=sys.stderr, flush=True)
+    return int(code)
+
+
+def _run(arguments: Sequence[str]) -> Exit:
+    try:
+        # Without standalone mode click returns what the verb returned, and 0 after --help.
+        returned = cli.main(list(arguments), prog_name="python -m suite", standalone_mode=False)
+    except SuiteError as error:
+        print("\n".join(error.lines()), file=sys.stderr)
+        return error.exit_code
+    except click.UsageError as error:
+        error.show()
+        return Exit.USAGE
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE
+    except (KeyboardInterrupt, click.Abort):
+        print("coldwarm: interrupted before anything was measured", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone: no fault of the run, and nothing more can be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    except Exception:
+        traceback.print_exc()
+        return Exit.INTERNAL
+    return returned if isinstance(returned, Exit) else first_that_applies([])

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run's folder: written so that a kill or a full disk loses at most the sample in flight, and read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from suite.errors import SuiteError
+from suite.exits import Exit
+from suite.records import SCHEMA, Run, Sample, to_json
+
+RUN = "run.json"
+SAMPLES = "samples.jsonl"
+RAW = "raw"
+
+
+def new_run_id() -> str:
+    """Return a run id: UTC to the second and six random hex digits."""
+    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def check_writable(out: Path) -> None:
+    """Make ``out`` if need be and write to it once, so that a fault is known before anything is measured.
+
+    Raises
+    ------
+    SuiteError
+        NOT_PREPARED, naming the folder, its owner where that is the cause, and what to do.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / f".coldwarm-{secrets.token_hex(4)}"
+        probe.write_bytes(b"x" * 4096)
+        probe.unlink()
+    except OSError as error:
+        what = f"OUT={out}: cannot write there: {error.strerror or error}"
+        next_step = "Name another folder with OUT=."
+        owner = _foreign_owner(out)
+        if owner is not None:
+            next_step = f"It belongs to uid {owner}, you are uid {os.getuid()}: chown it, or " + next_step
+        raise SuiteError(Exit.NOT_PREPARED, what, next_step) from error
+
+
+def _foreign_owner(out: Path) -> int | None:
+    for path in (out, *out.parents):
+        if path.exists():
+            owner = path.stat().st_uid
+            return owner if owner != os.getuid() else None
+    return None
+
+
+class Journal:
+    """The open folder of the run that is being measured."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._descriptor = os.open(folder / SAMPLES, flags, 0o666)
+
+    @classmethod
+    def create(cls, folder: Path, run: Run) -> Journal:
+        """Make the run's folder, which must not exist, and write run.json into it."""
+        try:
+            folder.mkdir(parents=True)
+            (folder / RAW).mkdir()
+            write_atomically(folder / RUN, to_json(run, indent=1) + "\n")
+            return cls(folder)
+        except OSError as error:
+            what = f"{folder}: the run's folder cannot be made: {error.strerror or error}"
+            raise SuiteError(Exit.NOT_PREPARED, what, "Name another folder with OUT=.") from error
+
+    def append(self, sample: Sample) -> None:
+        """Append one sample and wait until the disk has it.
+
+        Raises
+        ------
+        SuiteError
+            CELLS_FAILED where the line could not be written whole: it is taken back, so that the file
+            holds whole lines only.
+        """
+        line = (to_json(sample) + "\n").encode("utf-8")
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            what = f"{self.folder / SAMPLES}: sample {sample.id} cannot be kept: {error.strerror or error}"
+            next_step = "All samples before it are kept: make collect shows them."
+            raise SuiteError(Exit.CELLS_FAILED, what, next_step) from error
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all: to a neighbour first, then renamed. UTF-8, LF."""
+    neighbour = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with neighbour.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        neighbour.rename(path)
+    except OSError:
+        neighbour.unlink(missing_ok=True)
+        raise
+
+
+class Unreadable(Exception):
+    """A run's folder cannot be used; the message says which file and why."""
+
+
+def read_run(folder: Path) -> Run:
+    """Read run.json. Raises :class:`Unreadable`."""
+    path = folder / RUN
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise Unreadable(f"{path}: not JSON: {error}") from error
+    _check_schema(raw, str(path))
+    try:
+        return msgspec.convert(raw, Run)
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"{path}: {error}") from error
+
+
+def read_samples(folder: Path) -> tuple[list[Sample], list[str]]:
+    """Read samples.jsonl: the whole samples in the file's order, and a note for each line that is not one.
+
+    A sample's id counts once: the first line that bears it.
+    """
+    path = folder / SAMPLES
+    notes: list[str] = []
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        return [], [f"{SAMPLES}: {error.strerror or error}"]
+    samples: dict[str, Sample] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            raw = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+            _check_schema(raw, f"line {number}")
+            sample = msgspec.convert(raw, Sample)
+        except (ValueError, msgspec.ValidationError, Unreadable) as error:
+            torn = number == len(lines)
+            notes.append(f"{SAMPLES} line {number} skipped: {'torn' if torn else error}")
+            continue
+        if sample.id in samples:
+            notes.append(f"{SAMPLES} line {number} skipped: sample {sample.id} a second time")
+            continue
+        samples[sample.id] = sample
+    return list(samples.values()), notes
+
+
+def _check_schema(raw: Any, where: str) -> None:
+    if not isinstance(raw, dict):
+        raise Unreadable(f"{where}: not an object")
+    schema = raw.get("schema")
+    if schema != SCHEMA:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        advice = "; a newer coldwarm wrote it, this one reads up to" if newer else "; expected"
+        raise Unreadable(f"{where}: schema {schema!r}{advice} {SCHEMA}")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

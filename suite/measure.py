@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the words of ``bench`` to a finished run: engine, environment, plan, samples, tables."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from suite import bench, environment, host, journal, plan, progress, provenance, stack
+from suite.engines import WORKER
+from suite.engines.choose import choose
+from suite.engines.local import Local
+from suite.errors import SuiteError
+from suite.exits import Exit
+from suite.journal import Journal
+from suite.records import Cell, Plan, Run
+from suite.sampling import CACHE_VARIABLES, Setting
+from suite.stack import Stack
+from suite.watch import Watch
+from suite.words import Words
+from suite.worker_env import clean_environment
+
+#: The operand is the same in every run, so that two runs multiply the same numbers.
+OPERAND_SEED = 20190614
+
+
+def run_bench(
+    words: Words,
+    environ: Mapping[str, str],
+    command: Sequence[str],
+    report: Callable[[str], None],
+    *,
+    worker: Path = WORKER,
+    stacks: Path = stack.STACKS,
+) -> tuple[Exit, Path]:
+    """Measure one stack by the isolated protocol and print its tables.
+
+    Parameters
+    ----------
+    report
+        Takes the finished tables.
+    worker
+        The worker's folder; tests plant faults by naming another.
+
+    Returns
+    -------
+    tuple
+        The exit code and the run's folder.
+    """
+    chosen = stack.load(words.stack, stacks)
+    _check_placement(words, chosen)
+    name, why = choose(words.engine)
+    journal.check_writable(words.out)
+    progress.say(f"{chosen.name}: engine {name} ({why})")
+    minor = chosen.definition.python.default
+    made = environment.prepare(chosen, minor, environ=environ, named=words.python, report=progress.say)
+    engine = Local(python=made.python, made=msgspec.to_builtins(made, enc_hook=str), worker=worker)
+    machine = host.fingerprint()
+    ceiling, ceiling_text = host.float32_ceiling_flops(machine)
+    extra = dict(chosen.definition.environment)
+    if words.gpu is not None:
+        extra.update(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=words.gpu)
+
+    def worker_environment(home: Path, caches: Mapping[str, str]) -> dict[str, str]:
+        return clean_environment(environ, home, {**extra, **caches})
+
+    shown = worker_environment(Path("HOME"), dict.fromkeys(CACHE_VARIABLES, "private"))
+    run_id = journal.new_run_id()
+    folder = words.out / chosen.name / run_id
+    run = Run(
+        run_id=run_id,
+        created_utc=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        command=list(command),
+        coldwarm=provenance.coldwarm(worker),
+        stack=_stack_record(chosen),
+        environment=engine.identity(),
+        engine={"name": name, "why": why, "ceiling_flops": ceiling, "ceiling": ceiling_text},
+        host=machine,
+        worker_environment=shown,
+        plan=_plan(words, _cells(words, chosen, minor, name)),
+    )
+    log = Journal.create(folder, run)
+    try:
+        with Watch(environ) as watch:
+            setting = Setting(
+                engine=engine,
+                environment=worker_environment,
+                adapter=chosen.definition.adapter,
+                ceiling_flops=ceiling,
+                timeout_s=words.timeout_s,
+                operand_seed=run.plan.operand_seed,
+                raw=folder / journal.RAW,
+                load=host.load,
+                watch=watch,
+            )
+            measured = bench.Bench(run, setting, log, watch)
+            try:
+                measured.measure()
+            finally:
+                interrupted = watch.tripped()
+                bench.finish(folder, report)
+    finally:
+        log.close()
+    if interrupted:
+        progress.say(f"interrupted ({interrupted}): what was measured is in {_shown(folder)}")
+    else:
+        progress.say(f"results: {_shown(folder)}")
+    return bench.verdict(run, measured.samples, bool(interrupted)), folder
+
+
+def _cells(words: Words, chosen: Stack, minor: str, engine: str) -> list[Cell]:
+    return plan.cells(
+        chosen,
+        words.targets,
+        words.placement or "device",
+        words.shapes,
+        dtype=words.dtype,
+        precision=words.precision,
+        level=words.level,
+        python=minor,
+        engine=engine,
+    )
+
+
+def _plan(words: Words, all_cells: list[Cell]) -> Plan:
+    profile, seed = words.profile, secrets.randbelow(2**32)
+    return Plan(
+        profile=profile.name,
+        targets=list(words.targets),
+        asked_by_name=words.targets if words.targets_by_name else [],
+        shapes=words.shapes,
+        samples=words.samples,
+        warm_min_calls=profile.warm_min_calls,
+        warm_s=profile.warm_s,
+        budget_s=words.budget_s,
+        timeout_s=words.timeout_s,
+        seed=seed,
+        operand_seed=OPERAND_SEED,
+        cells=all_cells,
+        planned=plan.schedule(all_cells, words.samples, profile.fresh_at, seed),
+    )
+
+
+def _check_placement(words: Words, chosen: Stack) -> None:
+    asked = words.placement
+    there = sorted({each.placement for each in chosen.definition.placements})
+    if asked not in (None, "all") and asked not in there:
+        what = f"PLACEMENT={asked}: {chosen.name} has only: {', '.join(there)}"
+        raise SuiteError(Exit.USAGE, what, "docker/<stack>/stack.toml lists a stack's placements.")
+
+
+def _stack_record(chosen: Stack) -> dict[str, Any]:
+    definition = chosen.definition
+    return {
+        "name": definition.name,
+        "title": definition.title,
+        "sha256": chosen.sha256(),
+        "definition": msgspec.to_builtins(definition),
+    }
+
+
+def _shown(folder: Path) -> str:
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No number without proof: pure functions from a sample's evidence to what it proves.
+
+Each returns a :class:`Proof` and, where it failed, the status that the sample takes.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from suite.records import Proof, Status, Warm
+
+#: Sum of the single clocks over the outer clock, below which the series timed nothing.
+LEAST_SHARE = 0.95
+#: A drain after a stopped clock may take this share of a call and this many seconds more than an idle one.
+LATE_SHARE = 0.05
+LATE_S = 20e-6
+
+PRODUCT_OPS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "_FusedMatMul")
+CLUSTER_RUN = "_XlaRun"
+OPERAND = re.compile(r"^operand(_\d+)?$")
+
+Judgement = tuple[Proof, Status | None]
+
+
+def device(placement: Mapping[str, Any] | None, n: int) -> Judgement:
+    """Judge where the product was computed, and that it was.
+
+    ``placement`` holds the asked device, the kernels that ran (name, op, device, inputs) and, for a compiled
+    cluster, the dot instructions of its module. The product must exist, stem from the operand's variable
+    (an optimiser that saw constants has folded it away), have shape n x n, and sit on the asked device.
+    """
+    if not placement:
+        return Proof("failed", "the worker sent no evidence of placement"), "unverified_placement"
+    asked, nodes = placement["asked"], {node["name"]: node for node in placement["nodes"]}
+    makers = [node for node in nodes.values() if node["op"] in (*PRODUCT_OPS, CLUSTER_RUN)]
+    if not makers:
+        return _unverified("no kernel that makes the product is in the graph that ran")
+    elsewhere = sorted({node["device"] for node in makers if node["device"] != asked})
+    if elsewhere:
+        return Proof("failed", f"asked {asked}, ran on {', '.join(elsewhere)}"), "wrong_device"
+    if not any(_stems_from_operand(node, nodes) for node in makers):
+        return _unverified("the kernel that makes the product does not read the operand")
+    if any(node["op"] == CLUSTER_RUN for node in makers):
+        modules = placement.get("modules", [])
+        wanted = f"[{n},{n}]"
+        dots = [dot for module in modules for dot in module["dots"] if dot.count(wanted) >= 3]
+        if not dots:
+            return _unverified(f"no dot of shape {wanted} in the {len(modules)} modules of the cluster")
+        return Proof("ok", f"{CLUSTER_RUN} on {asked}; its module holds {dots[0].split(',')[0][:20]}..."), None
+    return Proof("ok", f"{makers[0]['op']} on {asked}"), None
+
+
+def _unverified(text: str) -> Judgement:
+    return Proof("failed", text), "unverified_placement"
+
+
+def _stems_from_operand(node: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    waiting, seen = [node["name"]], set()
+    while waiting:
+        name = waiting.pop().lstrip("^").split(":")[0]
+        if name in seen:
+            continue
+        seen.add(name)
+        found = nodes.get(name)
+        if found is None:
+            continue
+        if found["op"] == "VarHandleOp" and OPERAND.match(found["name"]):
+            return True
+        waiting.extend(found["inputs"])
+    return False
+
+
+def result(ratios: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> Judgement:
+    """Judge the results: each output's largest error over its bound, of the cold and the last warm call.
+
+    ``wanted`` names the calls that must have been checked ("cold", "warm"). The scalar alone never passes.
+    """
+    by_call = {each["of"]: each["ratios"] for each in ratios}
+    worst, where = 0.0, ""
+    for call in wanted:
+        if call not in by_call:
+            return Proof("failed", f"the {call} result was not checked"), "wrong_result"
+        for output in ("rows", "last", "scalar"):
+            ratio = by_call[call].get(output)
+            if ratio is None:
+                text = f"{output} of the {call} call: not a number, or of the wrong shape"
+                return Proof("failed", text), "wrong_result"
+            if ratio >= worst:
+                worst, where = ratio, f"{output} of the {call} call"
+    text = f"largest error is {worst:.2g} of its bound ({where})"
+    return (Proof("ok", text), None) if worst <= 1 else (Proof("failed", text), "wrong_result")
+
+
+def synchronised(warm: Warm | None) -> Judgement:
+    """Judge whether the warm calls waited for their work."""
+    if warm is None:
+        return Proof("not_applicable", "no warm series in this sample"), None
+    share = sum(warm.calls_s) / warm.outer_s
+    if share < LEAST_SHARE:
+        text = f"the calls sum to {100 * share:.0f} % of the series that they make up"
+        return Proof("failed", text), "implausible"
+    if warm.late_drain_s is None or warm.idle_drain_s is None:
+        return Proof("failed", "no drain was measured after a stopped clock"), "implausible"
+    late = warm.late_drain_s - warm.idle_drain_s
+    allowed = LATE_SHARE * statistics.median(warm.calls_s) + LATE_S
+    text = f"calls are {100 * share:.1f} % of the series; {1e6 * late:.0f} us of work after the clock"
+    if late > allowed:
+        return Proof("failed", f"{text}, allowed {1e6 * allowed:.0f} us"), "implausible"
+    return Proof("ok", text), None
+
+
+def plausible(n: int, cold_s: float, warm: Warm | None, ceiling_flops: float) -> Judgement:
+    """Judge the implied FLOP/s of the fastest call against ``ceiling_flops`` of the precision in force."""
+    fastest = min([cold_s, *(warm.calls_s if warm else [])])
+    if fastest <= 0:
+        return Proof("failed", f"a call of {fastest} s"), "implausible"
+    rate = 2.0 * n**3 / fastest
+    text = f"fastest call {rate / 1e9:.3g} GFLOP/s, ceiling {ceiling_flops / 1e9:.3g}"
+    return (Proof("ok", text), None) if rate <= ceiling_flops else (Proof("failed", text), "implausible")
+
+
+def cold(before: Mapping[str, int] | None, level: str) -> Judgement:
+    """Judge whether the caches that this cell's level empties were empty before."""
+    if level == "not_applicable":
+        return Proof("not_applicable", "this target has no on-disk JIT cache"), None
+    if before is None:
+        return Proof("failed", "the caches were not listed"), "not_cold"
+    if before:
+        return Proof("failed", f"{len(before)} files in the caches before the start"), "not_cold"
+    return Proof("ok", "the caches were empty before"), None
+
+
+def bytecode(found: Mapping[str, Any] | None) -> Judgement:
+    """Judge whether modules came from compiled files. It gates no number but is part of the identity."""
+    if not found:
+        return Proof("not_proven", "the worker did not count its modules"), None
+    text = f"{found['cached']} of {found['modules']} modules from compiled files"
+    return Proof("ok" if found["share"] >= 0.99 else "failed", text), None

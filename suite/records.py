@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves: the data models of ``run.json`` and of the lines of ``samples.jsonl``.
+
+Times are seconds and named ``*_s``; phases are relative to the spawn of their process. Timestamps are UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = 1
+
+Status = Literal[
+    "ok",
+    "unavailable",
+    "unsupported_arch",
+    "oom",
+    "timeout",
+    "killed",
+    "crashed",
+    "gpu_lost",
+    "wrong_device",
+    "unverified_placement",
+    "wrong_result",
+    "implausible",
+    "not_cold",
+    "over_budget",
+    "interrupted",
+]
+Kind = Literal["probe", "pilot", "prepared", "fresh"]
+
+#: Phases in the order in which a sample passes through them.
+PHASES = (
+    "engine_start",
+    "interpreter",
+    "import",
+    "device_init",
+    "library_init",
+    "inputs",
+    "build",
+    "compile",
+    "first_execution",
+    "warm",
+    "verify",
+    "teardown",
+)
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why something is not ok: a stable code, a sentence, what to do, and the file with the raw words."""
+
+    code: str
+    text: str
+    next_step: str = ""
+    raw_file: str | None = None
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """What one row reports. ``level`` is "not_applicable" where the target has no on-disk JIT cache."""
+
+    id: str
+    stack: str
+    target: str
+    placement: str
+    device: str
+    op: str
+    n: int
+    dtype: str
+    precision: str
+    level: str
+    python: str
+    engine: str
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One sample of the plan, fixed before the run; ``block`` is its interleaving block."""
+
+    id: str
+    kind: Kind
+    cell: str
+    block: int
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """One interval of a phase, in seconds since the spawn of the process."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
+class Warm(msgspec.Struct, frozen=True):
+    """The warm series of one sample: every call, and the clocks that prove them."""
+
+    calls_s: list[float]
+    outer_s: float
+    late_drain_s: float | None = None
+    idle_drain_s: float | None = None
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """One proof of a sample: did it hold, and on what evidence."""
+
+    state: Literal["ok", "failed", "not_proven", "not_applicable"]
+    text: str
+
+
+class Caches(msgspec.Struct, frozen=True):
+    """The private cache folders' files, before and after the sample: paths and sizes in bytes."""
+
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One line of samples.jsonl: what one process measured, or why it did not."""
+
+    id: str
+    kind: Kind
+    cell: str
+    block: int
+    order: int
+    started_utc: str
+    status: Status
+    reason: Reason | None = None
+    first_result_s: float | None = None
+    cold_s: float | None = None
+    question_clock_s: float | None = None
+    scalar: float | None = None
+    warm: Warm | None = None
+    phases: list[Interval] = []
+    wall_s: float | None = None
+    untimed_s: float | None = None
+    worker_wall_s: float | None = None
+    engine_start: str = "measured"
+    proofs: dict[str, Proof] = {}
+    evidence: dict[str, Any] = {}
+    caches: Caches | None = None
+    devices: list[str] = []
+    facts: dict[str, Any] = {}
+    process: dict[str, Any] = {}
+    load: dict[str, Any] = {}
+    schema: int = SCHEMA
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a run sets out to do; nothing in it changes afterwards."""
+
+    profile: str
+    targets: list[str]
+    asked_by_name: list[str]
+    shapes: list[int]
+    samples: int
+    warm_min_calls: int
+    warm_s: float
+    budget_s: float
+    timeout_s: float
+    seed: int
+    operand_seed: int
+    cells: list[Cell]
+    planned: list[Planned]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """run.json: everything a reader needs to know what was measured and to do it again."""
+
+    run_id: str
+    created_utc: str
+    command: list[str]
+    coldwarm: dict[str, Any]
+    stack: dict[str, Any]
+    environment: dict[str, Any]
+    engine: dict[str, Any]
+    host: dict[str, Any]
+    worker_environment: dict[str, str]
+    plan: Plan
+    schema: int = SCHEMA
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return strict JSON with sorted keys: no NaN (ValueError), floats by repr, text as it is."""
+    builtins = msgspec.to_builtins(value)
+    return json.dumps(builtins, sort_keys=True, allow_nan=False, ensure_ascii=False, indent=indent)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of one run, for a terminal of 80 columns, for Markdown and as CSV. Same input, same bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import textwrap
+from collections.abc import Sequence
+
+from suite import rows, units
+from suite.records import PHASES, Run, Sample
+from suite.remarks import remarks
+from suite.rows import CellRow, Count, TargetRow
+from suite.stats import Estimate
+
+WIDTH = 80
+
+CELL_COLUMNS = ("stack", "target", "placement", "op", "n", "dtype", "precision", "level", "python", "engine")
+CSV_COLUMNS = (
+    *CELL_COLUMNS,
+    *("status", "ok", "planned", "reason"),
+    *("cold_s", "cold_low_s", "cold_high_s"),
+    *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
+    *("ratio", "ratio_low", "ratio_high"),
+    *("first_result_status", "first_result_ok", "first_result_planned"),
+    *("first_result_s", "first_result_low_s", "first_result_high_s"),
+    *("start_up_s", "start_up_low_s", "start_up_high_s"),
+)
+
+
+def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: str = "simple") -> str:
+    """Return the run's tables and notes as text.
+
+    ``style`` is one of tabulate's table formats: "simple" fits 80 columns, "github" is Markdown.
+    """
+    cell_rows, target_rows = rows.cell_rows(run, samples), rows.target_rows(run, samples)
+    markdown = style == "github"
+    parts = [_heading(run, samples, markdown)]
+    parts.append(_title("What a shape pays once, and then", markdown) + _cells(cell_rows, style))
+    at = " and ".join(str(n) for n in sorted({row.cell.n for row in target_rows}))
+    title = f"What a process pays once (fresh samples at n = {at})"
+    parts.append(_title(title, markdown) + _targets(target_rows, style))
+    phases = _phases(target_rows, style)
+    if phases:
+        parts.append(_title("Where the first result's time went (median of fresh samples)", markdown) + phases)
+    parts.append(_notes([*remarks(samples, cell_rows, target_rows), *notes], markdown))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def as_csv(run: Run, samples: Sequence[Sample]) -> str:
+    """Return the run's rows as CSV: times in seconds by repr, nothing where there is no number."""
+    fresh = {row.cell.id: row for row in rows.target_rows(run, samples)}
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows.cell_rows(run, samples):
+        cell, count = row.cell, row.count
+        line: dict[str, object] = {name: getattr(cell, name) for name in CELL_COLUMNS}
+        line.update(status=count.status, ok=count.ok, planned=count.planned)
+        line["reason"] = count.reason.code if count.reason else ""
+        line["not_steady"] = " ".join(f"{state}:{n}" for state, n in row.not_steady.items())
+        _spread(line, "cold", row.cold, "_s")
+        _spread(line, "warm", row.warm, "_s")
+        _spread(line, "ratio", row.ratio, "")
+        once = fresh.get(cell.id)
+        if once:
+            line["first_result_status"] = once.count.status
+            line["first_result_ok"], line["first_result_planned"] = once.count.ok, once.count.planned
+            _spread(line, "first_result", once.first_result, "_s")
+            _spread(line, "start_up", once.start_up, "_s")
+        writer.writerow(line)
+    return file.getvalue()
+
+
+def _spread(line: dict[str, object], name: str, estimate: Estimate | None, unit: str) -> None:
+    if estimate is None:
+        return
+    for suffix, value in (("", estimate.centre), ("_low", estimate.low), ("_high", estimate.high)):
+        line[f"{name}{suffix}{unit}"] = "" if value is None else repr(value)
+
+
+def _heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
+    engine, host = run.engine, run.host
+    lines = [
+        f"{run.stack['title']}",
+        f"run {run.run_id}, profile {run.plan.profile}, {run.plan.samples} samples a cell",
+        f"engine {engine['name']}: {engine['why']}",
+        f"{host.get('cpu_model', 'unknown CPU')}, {host.get('effective_cpus', '?')} CPUs; "
+        f"Python {run.environment.get('python_version', '?')}",
+    ]
+    absent = rows.missing(run, samples)
+    if absent:
+        lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")
+    if markdown:
+        return "\n".join([f"# {run.stack['name']}", "", *(f"- {line}" for line in lines)])
+    return "\n".join([run.stack["name"], *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)])
+
+
+def _title(text: str, markdown: bool) -> str:
+    return f"## {text}\n\n" if markdown else f"{text}\n"
+
+
+def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
+    body = []
+    for row in cell_rows:
+        if row.cold and row.warm and row.ratio:
+            mark = "*" if row.not_steady else ""
+            numbers = [
+                units.seconds(row.cold.centre),
+                units.seconds(row.warm.centre) + mark,
+                units.with_interval(row.ratio),
+            ]
+        else:
+            numbers = ["-", "-", "-"]
+        body.append([row.cell.target, row.cell.placement, row.cell.n, *numbers, _samples(row.count)])
+    header = ["target", "via", "n", "cold", "warm", "cold/warm [95 %]", "samples"]
+    return _table(body, header, style, "llrrrll")
+
+
+def _targets(target_rows: Sequence[TargetRow], style: str) -> str:
+    # One shape in the quick profile: then it stands in the title, and the cold level has room.
+    several = len({row.cell.n for row in target_rows}) > 1
+    body = []
+    for row in target_rows:
+        first = units.seconds_with_interval(row.first_result) if row.first_result else "-"
+        start = units.seconds_with_interval(row.start_up) if row.start_up else "-"
+        second = row.cell.n if several else row.cell.level
+        body.append([row.cell.target, second, first, start, _samples(row.count)])
+    header = ["target", "n" if several else "cold level", "first result [95 %]", "start-up [95 %]", "samples"]
+    return _table(body, header, style, "lrlll" if several else "lllll")
+
+
+def _phases(target_rows: Sequence[TargetRow], style: str) -> str:
+    shown = [row for row in target_rows if row.phases_s]
+    if not shown:
+        return ""
+    body = []
+    for name in PHASES:
+        if any(name in row.phases_s for row in shown):
+            values = [units.seconds(row.phases_s[name]) if name in row.phases_s else "-" for row in shown]
+            body.append([name, *values])
+    header = ["phase", *(f"{row.cell.target} {row.cell.n}" for row in shown)]
+    return _table(body, header, style, "l" + "r" * len(shown))
+
+
+def _samples(count: Count) -> str:
+    if count.status == "ok":
+        return count.text()
+    return count.status if count.ok == 0 else f"{count.ok}/{count.planned} {count.status}"
+
+
+def _table(body: list[list[object]], header: list[str], style: str, align: str) -> str:
+    from tabulate import tabulate
+
+    names = {"l": "left", "r": "right"}
+    return tabulate(
+        body, header, tablefmt=style, colalign=[names[letter] for letter in align], disable_numparse=True
+    )
+
+
+def _notes(lines: Sequence[str], markdown: bool) -> str:
+    if not lines:
+        return ""
+    if markdown:
+        return "## Notes\n\n" + "\n".join(f"- {line}" for line in lines)
+    wrapped = (textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in lines)
+    return "Notes\n" + "\n".join(wrapped)

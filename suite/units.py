@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers for people: three significant digits and a unit. Machines get seconds by repr instead."""
+
+from __future__ import annotations
+
+import math
+
+from suite.stats import Estimate
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+
+def seconds(value: float) -> str:
+    """Return a time such as "1.52 s", "93.1 ms" or "214 us"; negative ones keep their sign."""
+    size = abs(value)
+    scale, unit = next(((s, u) for s, u in _UNITS if size >= 0.9995 * s), _UNITS[-1])
+    return f"{significant(value / scale)} {unit}"
+
+
+def significant(value: float) -> str:
+    """Return ``value`` with three significant digits and no exponent."""
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 99.95:
+        return f"{value:.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    if size >= 0.9995:
+        return f"{value:.2f}"
+    return f"{value:.3g}"
+
+
+def with_interval(estimate: Estimate) -> str:
+    """Return a plain number with its interval: "17.7 [17, 19]", or without where there is none."""
+    return significant(estimate.centre) + _interval(estimate, 1.0)
+
+
+def seconds_with_interval(estimate: Estimate) -> str:
+    """Return a time with its interval in the unit of the centre: "1.52 [1.4, 1.6] s"."""
+    size = abs(estimate.centre)
+    scale, unit = next(((s, u) for s, u in _UNITS if size >= 0.9995 * s), _UNITS[-1])
+    return f"{significant(estimate.centre / scale)}{_interval(estimate, scale)} {unit}"
+
+
+def _interval(estimate: Estimate, scale: float) -> str:
+    """Return the interval outward to two significant digits: its ends are not known better than that."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f" [{_two_digits(estimate.low / scale, down=True)}, {_two_digits(estimate.high / scale, down=False)}]"
+
+
+def _two_digits(value: float, down: bool) -> str:
+    if value == 0:
+        return "0"
+    digits = 1 - math.floor(math.log10(abs(value)))
+    step = 10.0**-digits
+    rounded = (math.floor if down else math.ceil)(value / step) * step
+    return f"{rounded:.{max(0, digits)}f}"

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words that a user types (STACK=, SHAPES=, ...) and what they may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from suite.errors import SuiteError
+from suite.exits import Exit
+from suite.plan import PROFILES, Profile
+from suite.stack import ROOT, TARGETS
+
+SMALLEST_N, LARGEST_N = 2, 46_000
+DTYPES = ("float32",)
+PRECISIONS = ("default", "ieee")
+LEVELS = ("process", "jit", "disk")
+PLACEMENTS = ("device", "jit", "all")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A measurement as asked for, checked as far as it can be without a machine."""
+
+    stack: str
+    profile: Profile
+    targets: list[str]
+    targets_by_name: bool
+    shapes: list[int]
+    samples: int
+    level: str
+    placement: str | None
+    dtype: str
+    precision: str
+    budget_s: float
+    timeout_s: float
+    out: Path
+    engine: str | None
+    python: str | None
+    gpu: str | None
+
+
+def parse(given: Mapping[str, str | None]) -> Words:
+    """Check the words of one command; ``given`` maps lower-case names to what was typed, or None.
+
+    Raises
+    ------
+    SuiteError
+        USAGE: names the word, what was typed and what may be.
+    """
+    profile = PROFILES[_one_of(given, "profile", tuple(PROFILES), "quick")]
+    targets = _targets(given.get("targets"))
+    level = _one_of(given, "level", LEVELS, "jit")
+    if level != "jit":
+        raise _usage("LEVEL", level, "is not in this version; jit is (a new empty cache folder per sample)")
+    dtype = _one_of(given, "dtype", DTYPES, "float32")
+    return Words(
+        stack=given.get("stack") or "",
+        profile=profile,
+        targets=targets or list(TARGETS),
+        targets_by_name=bool(targets),
+        shapes=_shapes(given.get("shapes")) or list(profile.shapes),
+        samples=int(_number(given, "samples", profile.samples, 1, 1000, whole=True)),
+        level=level,
+        placement=_one_of(given, "placement", PLACEMENTS, "") or None,
+        dtype=dtype,
+        precision=_one_of(given, "precision", PRECISIONS, "default"),
+        budget_s=_number(given, "budget", profile.budget_s, 1, 30 * 86400.0),
+        timeout_s=_number(given, "timeout", 300.0, 1, 86400.0),
+        out=Path(given.get("out") or ROOT / "results").expanduser().absolute(),
+        engine=given.get("engine") or None,
+        python=given.get("python") or None,
+        gpu=_gpu(given.get("gpu")),
+    )
+
+
+def listed(value: str | None) -> list[str]:
+    """Return the parts of a list, separated by commas or spaces; none of them twice."""
+    return list(dict.fromkeys(part for part in re.split(r"[,\s]+", value or "") if part))
+
+
+def _targets(value: str | None) -> list[str]:
+    found = listed(value)
+    for each in found:
+        if each not in TARGETS:
+            raise _usage("TARGETS", each, f"is none of {', '.join(TARGETS)}")
+    return found
+
+
+def _shapes(value: str | None) -> list[int]:
+    found = []
+    for each in listed(value):
+        if not each.isascii() or not each.isdigit() or not SMALLEST_N <= int(each) <= LARGEST_N:
+            raise _usage("SHAPES", each, f"is no whole number from {SMALLEST_N} to {LARGEST_N}")
+        found.append(int(each))
+    return sorted(set(found))
+
+
+def _gpu(value: str | None) -> str | None:
+    if value and not re.fullmatch(r"\d+|(GPU|MIG)-[0-9a-fA-F-]+", value):
+        raise _usage("GPU", value, "is neither an index nor a UUID as nvidia-smi -L prints it")
+    return value or None
+
+
+def _one_of(given: Mapping[str, str | None], word: str, known: tuple[str, ...], default: str) -> str:
+    value = given.get(word) or default
+    if value not in known and value != default:
+        raise _usage(word.upper(), value, f"is none of {', '.join(known)}")
+    return value
+
+
+def _number(
+    given: Mapping[str, str | None],
+    word: str,
+    default: float,
+    least: float,
+    most: float,
+    whole: bool = False,
+) -> float:
+    text = given.get(word)
+    if not text:
+        return default
+    kind = "whole number" if whole else "number"
+    try:
+        value = float(int(text)) if whole else float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:
+        raise _usage(word.upper(), text, f"is no {kind} from {least:g} to {most:g}")
+    return value
+
+
+def _usage(word: str, value: str, what: str) -> SuiteError:
+    return SuiteError(Exit.USAGE, f"{word}={value}: {value!r} {what}")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker: ``python -I -u -B <this folder> REQUEST.json`` measures one sample in one process.
+
+Python 3.6 syntax and the standard library only, and the framework that the request names: this runs
+inside a stack, which may be eight years old.
+"""
+
+import clock
+
+_STARTED_S = clock.now()  # before anything else is imported: the end of the interpreter's own start
+
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+import traceback  # noqa: E402
+
+import channel as channel_module  # noqa: E402
+import phases as phases_module  # noqa: E402
+import sample  # noqa: E402
+
+REFUSED = 64  # the request itself cannot be carried out: a fault of the suite, not of the stack
+
+
+def main(path):
+    """Carry out one request; return the process's exit code."""
+    with open(path, "r", encoding="utf-8") as file:
+        request = json.load(file)
+    if request.get("v") != channel_module.PROTOCOL:
+        sys.stderr.write("coldwarm worker: request version %r, expected 1\n" % (request.get("v"),))
+        return REFUSED
+    channel = channel_module.Channel(request["events"])
+    channel.send("started", at_s=_STARTED_S, pid=os.getpid(), python=sys.version.split()[0], **clock.frame())
+    phases = phases_module.Phases(channel)
+    try:
+        _carry_out(request, channel, phases)
+    except Exception as error:  # every failure of a stack becomes an event: the parent decides what it is
+        channel.send("failure", **_failure(error))
+        traceback.print_exc()
+        return 1
+    finally:
+        channel.close()
+    return 0
+
+
+def _carry_out(request, channel, phases):
+    adapter = _adapter(request)
+    channel.send("ready", at_s=clock.now())
+    try:
+        if request["kind"] == "probe":
+            sample.probe(phases, channel, adapter)
+        else:
+            sample.measure(phases, channel, adapter, request)
+    except Exception as error:
+        error.out_of_memory = _is_out_of_memory(adapter, error)
+        raise
+    channel.send("done", at_s=clock.now())
+
+
+def _adapter(request):
+    if request["adapter"] == "tf_session":
+        import tf_session
+
+        return tf_session.Adapter(
+            request["device"], request["modules_folder"], sample.timed_compiles(request["kind"])
+        )
+    raise ValueError("no adapter %r" % (request["adapter"],))
+
+
+def _is_out_of_memory(adapter, error):
+    if isinstance(error, MemoryError):
+        return True
+    try:
+        return adapter.is_out_of_memory(error)
+    except Exception:  # the framework may not even have been imported
+        return False
+
+
+def _failure(error):
+    return {
+        "type": type(error).__name__,
+        "text": str(error)[:4000],
+        "devices": getattr(error, "devices", None),
+        "out_of_memory": bool(getattr(error, "out_of_memory", False)),
+    }
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Not sys.exit: the interpreter's own end takes long with a framework loaded, measures nothing, and is
+    # where old frameworks crash after their work is done.
+    os._exit(code)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matmul workload: its operand, what its outputs must be, and how far off an honest one may be.
+
+P = M M^T with M of shape (n, n), seeded uniform(-1, 1) / sqrt(n). An executable of it returns the scalar
+sum of P and keeps P's row sums, shape (n,), and P's last row, shape (n,), on the device. This module knows
+nothing of frameworks; NumPy is the stack's own and imported only when a framework already was.
+"""
+
+import math
+
+OP = "matmul"
+
+#: Rounding unit of each dtype and precision: half the distance from 1 to the next number.
+UNIT_ROUNDOFF = {
+    ("float32", "ieee"): 2.0**-24,
+    ("float32", "tf32"): 2.0**-11,
+    ("float32", "bf16"): 2.0**-9,
+}
+
+#: c in the bound c * u * sqrt(n) * |M| (|M|^T 1): per adapter, up to which n, and for which output. Calibrated
+#: at n = 8 ... 4096 with 3 to 20 seeds on CPU and XLA_CPU: each c is at least 3 times the largest error that an
+#: honest run showed, and operands rounded to TF32 are off by at least 10 times the bound up to n = 4096
+#: (tests/benchmarks/calibrate_bounds.py prints the errors again).
+BOUND_C = {
+    "tf_session": (
+        (16, {"rows": 2.0, "last": 3.0, "scalar": 1.0}),
+        (64, {"rows": 0.3, "last": 3.0, "scalar": 0.02}),
+        (256, {"rows": 0.2, "last": 2.0, "scalar": 0.02}),
+        (999, {"rows": 0.03, "last": 1.6, "scalar": 0.003}),
+        (None, {"rows": 0.006, "last": 0.25, "scalar": 0.001}),
+    ),
+}
+
+#: Rows taken at a time, so that float64 copies stay below about 64 MB at n = 15000.
+_CHUNK_BYTES = 64 * 1000 * 1000
+
+
+def flops(n):
+    """Return the floating point operations of one n x n matmul: n^3 multiplications and additions."""
+    return 2.0 * n**3
+
+
+def operand(n, seed, dtype):
+    """Return M, shape (n, n), of NumPy ``dtype``: uniform(-1, 1) / sqrt(n) from the legacy seeded stream.
+
+    ``RandomState`` gives the same stream in every NumPy version (NEP 19), so two stacks multiply the same
+    numbers.
+    """
+    import numpy
+
+    values = numpy.random.RandomState(seed).random_sample((n, n))
+    values *= 2.0
+    values -= 1.0
+    values /= math.sqrt(n)
+    return values.astype(dtype)
+
+
+def reference(m):
+    """Return what P = M M^T must give, in float64, and the scale of its rounding errors.
+
+    No BLAS is used: NumPy's pairwise sums do not depend on the library that is under test.
+
+    Returns
+    -------
+    dict
+        ``rows`` and ``last``, shape (n,): row sums and last row of P; ``scalar``: the sum of P;
+        ``rows_scale`` = |M| (|M|^T 1) and ``last_scale`` = |M| |M[-1]|, shape (n,);
+        ``scalar_scale``: the sum of ``rows_scale``.
+    """
+    import numpy
+
+    n = m.shape[0]
+    step = max(1, int(_CHUNK_BYTES // (8 * n)))
+    column_sums = numpy.zeros(n)
+    column_scales = numpy.zeros(n)
+    for begin in range(0, n, step):
+        part = m[begin : begin + step].astype(numpy.float64)
+        column_sums += part.sum(axis=0)
+        column_scales += numpy.abs(part).sum(axis=0)
+    last_row = m[n - 1].astype(numpy.float64)
+    out = {name: numpy.empty(n) for name in ("rows", "last", "rows_scale", "last_scale")}
+    for begin in range(0, n, step):
+        part = m[begin : begin + step].astype(numpy.float64)
+        size = numpy.abs(part)
+        rows = slice(begin, begin + step)
+        out["rows"][rows] = (part * column_sums).sum(axis=1)
+        out["last"][rows] = (part * last_row).sum(axis=1)
+        out["rows_scale"][rows] = (size * column_scales).sum(axis=1)
+        out["last_scale"][rows] = (size * numpy.abs(last_row)).sum(axis=1)
+    out["scalar"] = float(out["rows"].sum())
+    out["scalar_scale"] = float(out["rows_scale"].sum())
+    return out
+
+
+def errors(outputs, expected, adapter, dtype, precision):
+    """Compare one call's outputs with the reference.
+
+    Parameters
+    ----------
+    outputs
+        ``scalar``, ``rows`` and ``last`` as the executable gave them.
+    expected
+        What :func:`reference` returned.
+    precision
+        The precision in force ("ieee", "tf32", "bf16"): the bound follows it.
+
+    Returns
+    -------
+    dict
+        For ``rows``, ``last`` and ``scalar`` the largest error divided by its bound: at most 1 where the
+        result is right. None where an output holds a NaN or has the wrong shape.
+        The bound of a vector is c u sqrt(n) times its scale (rounding errors of n terms taken as
+        independent: Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); the scalar's
+        is c u n times its scale, a sequential sum of n^2 terms.
+    """
+    import numpy
+
+    n = expected["rows"].shape[0]
+    unit = UNIT_ROUNDOFF[(dtype, precision)]
+    c = bound_constants(adapter, n)
+    ratios = {}
+    for name in ("rows", "last"):
+        got = numpy.asarray(outputs[name], dtype=numpy.float64)
+        bound = c[name] * unit * math.sqrt(n) * expected[name + "_scale"]
+        ratios[name] = _largest(numpy.abs(got - expected[name]) / bound) if got.shape == (n,) else None
+    off = abs(float(outputs["scalar"]) - expected["scalar"])
+    ratios["scalar"] = _finite(off / (c["scalar"] * unit * n * expected["scalar_scale"]))
+    return ratios
+
+
+def bound_constants(adapter, n):
+    """Return c for each output of one adapter at size n."""
+    for up_to, constants in BOUND_C[adapter]:
+        if up_to is None or n <= up_to:
+            return constants
+    raise AssertionError("the last row of BOUND_C has no limit")
+
+
+def _largest(ratios):
+    return _finite(float(ratios.max()))
+
+
+def _finite(value):
+    # NaN compares false with everything: it must not pass as "not above 1".
+    return value if value == value and value not in (float("inf"), float("-inf")) else None

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One sample: what one process does for one cell, in the order of the phases.
+
+A *prepared* sample makes one identical call at 8 x 8 first and is the source of ``cold`` and ``warm``; a
+*fresh* one makes none and is the source of ``first_result``. A *pilot* is a prepared sample that finds out
+how many warm calls the others make. A *probe* lists the devices.
+"""
+
+import bytecode
+import matmul
+import series
+
+
+def probe(phases, channel, adapter):
+    """Import the framework and list its devices."""
+    with phases.measure("import"):
+        adapter.import_framework()
+    with phases.measure("device_init"):
+        devices = adapter.devices()
+    channel.send("devices", devices=devices)
+    channel.send("facts", facts=adapter.facts())
+    with phases.measure("verify"):
+        channel.send("bytecode", **bytecode.loaded_from_cache())
+    with phases.measure("teardown"):
+        adapter.close()
+
+
+def measure(phases, channel, adapter, request):
+    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s."""
+    n, seed, dtype = request["n"], request["seed"], request["dtype"]
+    with phases.measure("import"):
+        adapter.import_framework()
+    with phases.measure("device_init"):
+        adapter.open()
+    if request["kind"] in ("prepared", "pilot"):
+        with phases.measure("library_init"):
+            _prepare(adapter, n, seed, dtype)
+    with phases.measure("inputs"):
+        m = matmul.operand(n, seed, dtype)
+        adapter.place(m)
+    with phases.measure("build"):
+        adapter.build()
+    if adapter.compile is not None:
+        with phases.measure("compile"):
+            adapter.compile()
+    with phases.measure("first_execution"):
+        scalar = adapter.execute()
+    channel.send("first_result", at_s=phases.last_end_s, scalar=scalar)
+    with phases.measure("verify"):
+        cold = dict(adapter.outputs(), scalar=scalar)
+        adapter.poison()
+    warm = None
+    if request["kind"] != "fresh":
+        with phases.measure("warm"):
+            timed = series.measure(adapter, request["warm_calls"], request["warm_s"])
+        channel.send("warm", calls_s=timed["calls_s"], outer_s=timed["outer_s"])
+        warm = timed["scalar"]
+    with phases.measure("verify"):
+        _prove(channel, adapter, request, m, cold, warm)
+    del m, cold
+    with phases.measure("teardown"):
+        adapter.close()
+
+
+def timed_compiles(kind):
+    """Return how many times a sample of this kind compiles before its evidence call."""
+    return 1 if kind == "fresh" else 2
+
+
+def preparatory_n(n):
+    """Return the size of the preparatory call: 8, and 16 where the cell itself is 8."""
+    return 16 if n == 8 else 8
+
+
+def _prepare(adapter, n, seed, dtype):
+    adapter.place(matmul.operand(preparatory_n(n), seed, dtype))
+    adapter.build()
+    if adapter.compile is not None:
+        adapter.compile()
+    adapter.execute()
+
+
+def _prove(channel, adapter, request, m, cold, warm):
+    """Send the evidence; the parent judges it."""
+    expected = matmul.reference(m)
+    facts = adapter.facts()
+    judged = {"cold": cold}
+    if warm is not None:
+        judged["warm"] = dict(adapter.outputs(), scalar=warm)
+        channel.send("drains", **series.drains(adapter))
+    for which, outputs in sorted(judged.items()):
+        ratios = matmul.errors(outputs, expected, request["adapter"], request["dtype"], facts["precision"])
+        channel.send("result", of=which, ratios=ratios)
+    channel.send("placement", asked=request["device"], **adapter.evidence())
+    channel.send("facts", facts=facts)
+    channel.send("bytecode", **bytecode.loaded_from_cache())

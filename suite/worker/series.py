@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The warm series: the same compiled call again and again, each call clocked, the whole clocked around.
+
+Two clocks, because one can lie: a call that returns before its work is done makes the single clocks small,
+and the outer one, closed by a drain, long.
+"""
+
+import gc
+import time
+
+import clock
+
+#: Drains probed: at most so many, at least 3, and no more after so long. The smallest of them is used: work
+#: left over makes every such drain long, a busy machine only some.
+PROBES = 15
+PROBE_SECONDS = 0.1
+#: A call of the sizes at which microseconds matter has long ended after this rest.
+REST_SECONDS = 0.005
+
+
+def measure(adapter, calls, seconds):
+    """Run the warm series.
+
+    Parameters
+    ----------
+    adapter
+        Anything with ``execute()`` and ``drain()``.
+    calls
+        How many calls; None in a pilot, which has to find out.
+    seconds
+        A pilot goes on for this long, and at least 3 calls.
+
+    Returns
+    -------
+    dict
+        ``calls_s``: each call's time in order; ``outer_s``: begin of the first call to end of the final
+        drain; ``scalar``: the last call's.
+    """
+    adapter.drain()  # its own first use is not what closes the series
+    execute, now = adapter.execute, clock.now
+    times = []
+    append = times.append
+    scalar = None
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()  # a collection inside a 0.2 ms call is not the framework's time
+    try:
+        begin = now()
+        until = begin + seconds
+        while (len(times) < calls) if calls is not None else (len(times) < 3 or now() < until):
+            before = now()
+            scalar = execute()
+            append(now() - before)
+        adapter.drain()
+        outer = now() - begin
+    finally:
+        if was_enabled:
+            gc.enable()
+    return {"calls_s": times, "outer_s": outer, "scalar": scalar}
+
+
+def drains(adapter):
+    """Return how long a drain takes right after a call's clock has stopped, and how long after a rest.
+
+    Both follow a call, so that both find the same caches; what the first takes more is work that the call
+    had left behind.
+
+    Returns
+    -------
+    dict
+        ``late_drain_s`` and ``idle_drain_s``: the smallest of each, in seconds.
+    """
+    late = _smallest(adapter.drain, adapter.execute)
+    idle = _smallest(adapter.drain, lambda: (adapter.execute(), time.sleep(REST_SECONDS)))
+    return {"late_drain_s": late, "idle_drain_s": idle}
+
+
+def _smallest(function, before):
+    """Return the smallest time of ``function``, called again and again, each time after ``before``."""
+    times = []
+    until = clock.now() + PROBE_SECONDS
+    while len(times) < 3 or (len(times) < PROBES and clock.now() < until):
+        before()
+        times.append(_timed(function))
+    return min(times)
+
+
+def _timed(function):
+    before = clock.now()
+    function()
+    return clock.now() - before
