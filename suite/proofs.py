@@ -21,6 +21,8 @@ LATE_S = 20e-6
 
 PRODUCT_OPS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "_FusedMatMul")
 CLUSTER_RUN = "_XlaRun"
+#: Kernels whose output is their first input, at most transposed.
+PASSES_ON = ("ReadVariableOp", "Identity", "Transpose")
 OPERAND = re.compile(r"^operand(_\d+)?$")
 
 Judgement = tuple[Proof, Status | None]
@@ -42,9 +44,12 @@ def device(placement: Mapping[str, Any] | None, n: int) -> Judgement:
     elsewhere = sorted({node["device"] for node in makers if node["device"] != asked})
     if elsewhere:
         return Proof("failed", f"asked {asked}, ran on {', '.join(elsewhere)}"), "wrong_device"
-    if not any(_stems_from_operand(node, nodes) for node in makers):
+    clusters = [node for node in makers if node["op"] == CLUSTER_RUN]
+    products = [node for node in makers if node not in clusters and _multiplies_operand(node, nodes)]
+    clusters = [node for node in clusters if any(_is_operand(each, nodes) for each in node["inputs"])]
+    if not products and not clusters:
         return _unverified("the kernel that makes the product does not read the operand")
-    if any(node["op"] == CLUSTER_RUN for node in makers):
+    if not products:
         modules = placement.get("modules", [])
         wanted = f"[{n},{n}]"
         dots = [dot for module in modules for dot in module["dots"] if dot.count(wanted) >= 3]
@@ -58,19 +63,23 @@ def _unverified(text: str) -> Judgement:
     return Proof("failed", text), "unverified_placement"
 
 
-def _stems_from_operand(node: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
-    waiting, seen = [node["name"]], set()
-    while waiting:
-        name = waiting.pop().lstrip("^").split(":")[0]
-        if name in seen:
-            continue
-        seen.add(name)
-        found = nodes.get(name)
+def _multiplies_operand(node: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Tell whether both factors are the operand: a matrix-vector product gives the row sums as well."""
+    factors = [each for each in node["inputs"] if not each.startswith("^")][:2]
+    return len(factors) == 2 and all(_is_operand(each, nodes) for each in factors)
+
+
+def _is_operand(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Follow an input back through reads and transposes; tell whether it ends at the operand's variable."""
+    for _ in range(len(nodes) + 1):
+        found = nodes.get(name.split(":")[0])
         if found is None:
-            continue
-        if found["op"] == "VarHandleOp" and OPERAND.match(found["name"]):
-            return True
-        waiting.extend(found["inputs"])
+            return False
+        if found["op"] == "VarHandleOp":
+            return bool(OPERAND.match(found["name"]))
+        if found["op"] not in PASSES_ON or not found["inputs"]:
+            return False
+        name = found["inputs"][0]
     return False
 
 
@@ -99,7 +108,8 @@ def synchronised(warm: Warm | None) -> Judgement:
     """Judge whether the warm calls waited for their work."""
     if warm is None:
         return Proof("not_applicable", "no warm series in this sample"), None
-    share = sum(warm.calls_s) / warm.outer_s
+    # The drain that closes the series costs something even where nothing is outstanding.
+    share = sum(warm.calls_s) / max(warm.outer_s - (warm.idle_drain_s or 0.0), 1e-9)
     if share < LEAST_SHARE:
         text = f"the calls sum to {100 * share:.0f} % of the series that they make up"
         return Proof("failed", text), "implausible"

@@ -17,7 +17,15 @@ OPERAND = "operand"
 #: On an XLA device the whole call is one compiled cluster, run by this kernel.
 CLUSTER_RUN = "_XlaRun"
 #: Kernels whose device is evidence: what makes the product, from what, and what becomes of it.
-EVIDENCE_OPS = PRODUCT_OPS + (CLUSTER_RUN, "VarHandleOp", "ReadVariableOp", "Sum", "StridedSlice", "Transpose")
+EVIDENCE_OPS = PRODUCT_OPS + (
+    CLUSTER_RUN,
+    "VarHandleOp",
+    "ReadVariableOp",
+    "Identity",
+    "Transpose",
+    "Sum",
+    "StridedSlice",
+)
 
 
 class Unavailable(Exception):

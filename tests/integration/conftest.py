@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests that install or measure the real stack."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from suite import environment, stack
+from tests.integration.harness import Taker
+
+
+@pytest.fixture(scope="session")
+def made():
+    """The real environment of tf1.14-cuda10, made once for the session (or found made)."""
+    return environment.prepare(stack.load("tf1.14-cuda10"), "3.6", environ=os.environ, named=None, report=print)
+
+
+@pytest.fixture
+def taker(made, tmp_path: Path) -> Taker:
+    """Takes samples with that environment, raw files below the test's folder."""
+    flags = dict(stack.load("tf1.14-cuda10").definition.environment)
+    return Taker(made.python, tmp_path / "raw", flags)
