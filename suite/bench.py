@@ -111,7 +111,7 @@ class Bench:
         # Cells are settled smallest shape first: what was let in before keeps its place.
         before = [each for each in rest if self._let_in(each)]
         mine = [each for each in rest if each.cell == cell.id]
-        spent = time.monotonic() - self._begin_s
+        spent = max(time.monotonic() - self._begin_s, sum(each.wall_s or 0.0 for each in self.samples))
         needed = spent + self._estimate(before + mine) + self._estimator.sample_s(cell, "pilot")
         if needed > p.budget_s:
             text = f"with it the run is expected to take {needed:.0f} s, BUDGET is {p.budget_s:g} s"

@@ -101,6 +101,11 @@ def _last_line(text: str) -> str:
 
 def same_clock(started: Mapping[str, Any]) -> bool:
     """Tell whether a worker's clock may be compared with ours: same boot, same time namespace."""
+    return all(started.get(name) == value for name, value in clock_frame().items())
+
+
+def clock_frame() -> dict[str, str]:
+    """Return what decides whether another process may compare clock readings with ours."""
     try:
         boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -109,4 +114,4 @@ def same_clock(started: Mapping[str, Any]) -> bool:
         namespace = os.readlink("/proc/self/ns/time")  # noqa: PTH115 - not a path
     except OSError:
         namespace = ""
-    return bool(started.get("boot_id") == boot_id and started.get("time_namespace") == namespace)
+    return {"boot_id": boot_id, "time_namespace": namespace}

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from suite.watch import Watch
 
@@ -31,6 +32,23 @@ class Outcome:
     signal: int | None
     ended_by: str
     """ "itself", "timeout" or "interrupt: <cause>"."""
+
+
+class Launcher(Protocol):
+    """Runs one worker and says how it went: :func:`launch`, or a replay of recorded samples."""
+
+    def __call__(
+        self,
+        argv: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        spawn_s: float,
+        timeout_s: float,
+        watch: Watch,
+    ) -> Outcome:
+        """Run ``argv``; see :func:`launch`."""
+        ...
 
 
 def launch(

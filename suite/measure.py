@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 
 from suite import bench, environment, host, journal, plan, progress, provenance, stack
-from suite.engines import WORKER
+from suite.engines import WORKER, Engine
 from suite.engines.choose import choose
 from suite.engines.local import Local
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Journal
+from suite.launch import launch
 from suite.records import Cell, Plan, Run
+from suite.replay import Replay, ReplayEngine
 from suite.sampling import CACHE_VARIABLES, Setting
 from suite.stack import Stack
 from suite.watch import Watch
@@ -37,6 +39,7 @@ def run_bench(
     *,
     worker: Path = WORKER,
     stacks: Path = stack.STACKS,
+    recording: Path | None = None,
 ) -> tuple[Exit, Path]:
     """Measure one stack by the isolated protocol and print its tables.
 
@@ -46,6 +49,8 @@ def run_bench(
         Takes the finished tables.
     worker
         The worker's folder; tests plant faults by naming another.
+    recording
+        The ``raw`` folder of a stored run to play back instead of measuring (see :mod:`suite.replay`).
 
     Returns
     -------
@@ -54,12 +59,11 @@ def run_bench(
     """
     chosen = stack.load(words.stack, stacks)
     _check_placement(words, chosen)
-    name, why = choose(words.engine)
+    name, why = choose(words.engine) if recording is None else ("replay", "recorded samples, nothing is timed")
     journal.check_writable(words.out)
     progress.say(f"{chosen.name}: engine {name} ({why})")
     minor = chosen.definition.python.default
-    made = environment.prepare(chosen, minor, environ=environ, named=words.python, report=progress.say)
-    engine = Local(python=made.python, made=msgspec.to_builtins(made, enc_hook=str), worker=worker)
+    engine = _prepare(words, chosen, minor, environ, worker, recording)
     machine = host.fingerprint()
     ceiling, ceiling_text = host.float32_ceiling_flops(machine)
     extra = dict(chosen.definition.environment)
@@ -97,6 +101,7 @@ def run_bench(
                 raw=folder / journal.RAW,
                 load=host.load,
                 watch=watch,
+                launch=launch if recording is None else Replay(recording),
             )
             measured = bench.Bench(run, setting, log, watch)
             try:
@@ -111,6 +116,20 @@ def run_bench(
     else:
         progress.say(f"results: {_shown(folder)}")
     return bench.verdict(run, measured.samples, bool(interrupted)), folder
+
+
+def _prepare(
+    words: Words,
+    chosen: Stack,
+    minor: str,
+    environ: Mapping[str, str],
+    worker: Path,
+    recording: Path | None,
+) -> Engine:
+    if recording is not None:
+        return ReplayEngine(recording)
+    made = environment.prepare(chosen, minor, environ=environ, named=words.python, report=progress.say)
+    return Local(python=made.python, made=msgspec.to_builtins(made, enc_hook=str), worker=worker)
 
 
 def _cells(words: Words, chosen: Stack, minor: str, engine: str) -> list[Cell]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 
 from suite import classify, events, proofs
 from suite.engines import Engine
-from suite.launch import Outcome, launch
+from suite.launch import Launcher, Outcome, launch
 from suite.records import PHASES, Caches, Cell, Interval, Kind, Planned, Reason, Sample, Status, Warm, to_json
 from suite.watch import Watch
 
@@ -28,6 +29,10 @@ CACHE_VARIABLES = {
     "TRITON_CACHE_DIR": "triton",
     "TMPDIR": "tmp",
 }
+
+
+#: Beside a sample's request and events: how its process went, so that the sample can be replayed.
+OUTCOME = "outcome.json"
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Setting:
     """Folder that holds one folder of raw files a sample."""
     load: Callable[[], dict[str, Any]]
     watch: Watch
+    launch: Launcher = launch
 
 
 def take(
@@ -84,7 +90,7 @@ def take(
     spawn_s = time.monotonic()
     request["spawn_s"] = spawn_s
     (folder / "request.json").write_text(to_json(request), encoding="utf-8")
-    outcome = launch(
+    outcome = setting.launch(
         argv,
         folder=folder,
         environment=environment,
@@ -92,6 +98,7 @@ def take(
         timeout_s=setting.timeout_s,
         watch=setting.watch,
     )
+    (folder / OUTCOME).write_text(to_json(dataclasses.asdict(outcome)), encoding="utf-8")
     told = events.read(folder / "events.jsonl")
     caches = Caches(before=before, after=_listing(cache))
     for made in (cache, folder / "modules"):

@@ -13,7 +13,10 @@ WORKER = Path(__file__).resolve().parent.parent / "worker"
 class Engine(Protocol):
     """A prepared engine: all it still has to do is to start workers."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The engine's name, as ENGINE= has it."""
+        ...
 
     def worker_command(self, request: Path) -> list[str]:
         """Return the argument list that runs one worker for ``request``. A pure function."""
