@@ -168,7 +168,8 @@ def verdict(run: Run, samples: list[Sample], interrupted: bool) -> Exit:
     found = []
     if interrupted:
         found.append(Exit.INTERRUPTED)
-    for row in [*rows.cell_rows(run, samples), *rows.target_rows(run, samples)]:
+    every: list[rows.CellRow | rows.TargetRow] = [*rows.cell_rows(run, samples), *rows.target_rows(run, samples)]
+    for row in every:
         if row.count.status in ("unavailable", "unsupported_arch"):
             if row.cell.target in run.plan.asked_by_name:
                 found.append(Exit.IMPOSSIBLE)

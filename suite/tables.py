@@ -150,7 +150,7 @@ def _samples(count: Count) -> str:
     return count.status if count.ok == 0 else f"{count.ok}/{count.planned} {count.status}"
 
 
-def _table(body: list[list[object]], header: list[str], style: str, align: str) -> str:
+def _table(body: Sequence[Sequence[object]], header: list[str], style: str, align: str) -> str:
     from tabulate import tabulate
 
     names = {"l": "left", "r": "right"}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find an interpreter of one Python minor that really runs, on machines where many only look as if."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from suite.errors import SuiteError
+from suite.exits import Exit
+
+#: Seconds that one candidate may take to say its version, and the whole search.
+PROBE_S = 1.5
+SEARCH_S = 4.0
+
+_ASK = "import sys; print('.'.join(map(str, sys.version_info[:3])), sys.executable)"
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """An interpreter that ran: its path, its full version and how it was found."""
+
+    path: Path
+    version: str
+    found_by: str
+
+
+def find(minor: str, environ: Mapping[str, str], named: str | None = None) -> Interpreter:
+    """Return an interpreter of ``minor`` ("3.6").
+
+    Looked for in this order: ``named`` (PYTHON=), each pythonX.Y on PATH, pyenv's version folders, uv.
+
+    Raises
+    ------
+    SuiteError
+        NOT_PREPARED within 5 s, naming what was looked at and passed over, and why.
+    """
+    if named:
+        return _named(named, minor)
+    until = time.monotonic() + SEARCH_S
+    passed_over: list[str] = []
+    for path, found_by in _candidates(minor, environ):
+        left = until - time.monotonic()
+        if left <= 0:
+            passed_over.append("the search ran out of time")
+            break
+        version, executable, why = probe(path, min(PROBE_S, left))
+        if version and _minor_of(version) == minor:
+            return Interpreter(Path(executable), version, found_by)
+        passed_over.append(f"{path}: {why or f'is Python {version}'}")
+    raise SuiteError(Exit.NOT_PREPARED, f"no Python {minor} that runs was found", _advice(minor, passed_over))
+
+
+def probe(path: Path, timeout_s: float = PROBE_S) -> tuple[str, str, str]:
+    """Ask an interpreter for its version; return (version, its real executable, "") or ("", "", why not)."""
+    try:
+        done = subprocess.run(
+            [str(path), "-I", "-c", _ASK],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "", "", f"did not answer within {timeout_s:.1f} s"
+    except OSError as error:
+        return "", "", error.strerror or str(error)
+    words = done.stdout.strip().split(" ", 1)
+    if done.returncode != 0 or len(words) != 2 or words[0].count(".") != 2:
+        said = (done.stderr.strip().splitlines() or [""])[0][:80]
+        return "", "", f"exit code {done.returncode}" + (f": {said}" if said else "")
+    return words[0], words[1], ""
+
+
+def _candidates(minor: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    name = f"python{minor}"
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        path = Path(folder or ".") / name
+        if path.is_file() and os.access(path, os.X_OK):
+            yield path.absolute(), "PATH"
+    root = Path(environ.get("PYENV_ROOT") or Path(environ.get("HOME") or "~").expanduser() / ".pyenv")
+    try:
+        versions = sorted(root.glob(f"versions/{minor}.*"), key=_patch, reverse=True)
+    except OSError:
+        versions = []
+    for version in versions:
+        path = version / "bin" / name
+        if path.is_file():
+            yield path, "pyenv"
+    found = _from_uv(minor, environ)
+    if found:
+        yield found, "uv"
+
+
+def _patch(folder: Path) -> int:
+    last = folder.name.rpartition(".")[2]
+    return int(last) if last.isdigit() else -1
+
+
+def _from_uv(minor: str, environ: Mapping[str, str]) -> Path | None:
+    """Ask uv, which knows its own installations; any error, at a broken shim say, means "not found"."""
+    command = [sys.executable, "-m", "uv", "python", "find", minor, "--no-python-downloads", "--no-project"]
+    try:
+        done = subprocess.run(
+            command,
+            env={**environ, "UV_PYTHON_DOWNLOADS": "never"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    path = Path(done.stdout.strip())
+    return path if done.returncode == 0 and path.is_file() else None
+
+
+def _named(named: str, minor: str) -> Interpreter:
+    path = Path(named).expanduser().absolute()
+    version, executable, why = probe(path, 4.0)
+    if not version:
+        what = f"PYTHON={named}: this does not run: {why}"
+        raise SuiteError(Exit.NOT_PREPARED, what, f"Name a Python {minor} by its path.")
+    if _minor_of(version) != minor:
+        what = f"PYTHON={named}: this is Python {version}, the stack needs {minor}"
+        raise SuiteError(Exit.NOT_PREPARED, what, f"Name a Python {minor} by its path.")
+    return Interpreter(Path(executable), version, "PYTHON=")
+
+
+def _minor_of(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+#: The last release of the minors that no download offers any more.
+_LAST = {"3.6": "3.6.15", "3.7": "3.7.17", "3.8": "3.8.20"}
+
+
+def _advice(minor: str, passed_over: list[str]) -> str:
+    exact = _LAST.get(minor, minor)
+    ways = [f"pyenv install {exact}", f"conda create -p ./py python={minor}, then PYTHON=./py/bin/python"]
+    if minor not in ("3.6", "3.7"):
+        ways.insert(0, f"uv python install {minor}")
+    looked = "Looked on PATH, in pyenv's versions and at uv's"
+    if passed_over:
+        looked += "; passed over: " + "; ".join(passed_over)
+    return f"Get one: {', or '.join(ways)}; or name one: PYTHON=/path/to/python{minor}. {looked}."
