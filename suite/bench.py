@@ -54,7 +54,8 @@ class Bench:
                 if self.watch.tripped():
                     return
                 self._pilot(each, rest, bar)
-            progress.say(self._eta_text(rest))
+            if self._warm_calls:
+                progress.say(self._eta_text(rest))
             for each in rest:
                 if self.watch.tripped():
                     return
@@ -128,7 +129,9 @@ class Bench:
         absent = sorted({cell.target for cell in self._cells.values()} - {cell.target for cell in cells})
         todo = [each for each in planned if each.cell not in self._settled]
         kinds = {kind: sum(1 for each in todo if each.kind == kind) for kind in ("pilot", "prepared", "fresh")}
-        targets = ", ".join(dict.fromkeys(cell.target for cell in cells)) or "no target"
+        if not cells:
+            return f"plan: nothing to measure, not on this machine: {', '.join(absent)}"
+        targets = ", ".join(dict.fromkeys(cell.target for cell in cells))
         text = (
             f"plan: {targets} at {', '.join(str(n) for n in self.run.plan.shapes)}: "
             f"{kinds['pilot']} pilots, {kinds['prepared']} prepared and {kinds['fresh']} fresh samples, "

@@ -13,8 +13,9 @@ from tests.integration.harness import Taker
 
 
 @pytest.fixture(scope="session")
-def made():
+def made(require):
     """The real environment of tf1.14-cuda10, made once for the session (or found made)."""
+    require("py36")
     return environment.prepare(stack.load("tf1.14-cuda10"), "3.6", environ=os.environ, named=None, report=print)
 
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# The words people type. All logic lives in suite/; this passes words on: STACK=x becomes --stack x.
+#   make bench STACK=tf1.14-cuda10 SHAPES="50 500" TARGETS=CPU,XLA_CPU
+
+SHELL = /bin/sh
+.SUFFIXES:
+.PHONY: help bench list doctor collect test test-fast lint lock clean
+
+# Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
+given = $(if $(filter command line,$(origin $(1))),$(1))
+quoted = '$(subst ','\'',$($(1)))'
+flag = $(if $(call given,$(1)), --$(2) $(call quoted,$(1)))
+
+WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,targets)$(call flag,SHAPES,shapes)$(call \
+  flag,SAMPLES,samples)$(call flag,PROFILE,profile)$(call flag,LEVEL,level)$(call flag,PLACEMENT,placement)$(call \
+  flag,DTYPE,dtype)$(call flag,PRECISION,precision)$(call flag,GPU,gpu)$(call flag,BUDGET,budget)$(call \
+  flag,TIMEOUT,timeout)$(call flag,OUT,out)$(call flag,PYTHON,python)
+
+# Makes .venv from its hashed lock on first use and prints its Python.
+HOST = py=$$(python3 suite/bootstrap.py .venv requirements.lock) || exit
+TEST_HOST = py=$$(python3 suite/bootstrap.py .venv-test requirements-test.lock) || exit
+
+# A killed make or nox ends the run: the suite watches these processes.
+WATCH = COLDWARM_WATCH=$$PPID
+
+help:
+	@echo 'make bench STACK=...     measure a stack: cold and warm, each number proven'
+	@echo 'make list                the stacks, and what this machine has of them'
+	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do where it cannot'
+	@echo 'make collect             the tables of stored runs again'
+	@echo 'make test | test-fast | lint | lock | clean'
+	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU'
+	@echo '       BUDGET TIMEOUT OUT PYTHON; lists by comma or space'
+
+bench:
+	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
+	  $(WATCH) "$$py" -m nox -s 'bench($(if $(call given,STACK),$(STACK)))' --$(WORDS)
+
+list:
+	@$(HOST); "$$py" -m suite list
+
+doctor:
+	@$(HOST); "$$py" -m suite doctor$(call flag,STACK,stack)$(call flag,PYTHON,python)
+
+collect:
+	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)
+
+test:
+	@$(TEST_HOST); "$$py" -m nox -s tests
+
+test-fast:
+	@$(TEST_HOST); "$$py" -m nox -s tests -- -m 'not real'
+
+lint:
+	@$(TEST_HOST); "$$py" -m nox -s lint
+
+lock:
+	@$(TEST_HOST); "$$py" -m nox -s lock lock_host
+
+clean:
+	rm -rf .venv .venv-test

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test may need of the machine, and what happens where it is missing."""
+
+from __future__ import annotations
+
+import locale
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from suite import pythons
+from suite.errors import SuiteError
+
+#: Parts that must be there, separated by commas: set by CI, where a skipped test would be no test.
+REQUIRED = frozenset(part for part in os.environ.get("COLDWARM_REQUIRE", "").split(",") if part)
+
+
+def _python(minor: str) -> str:
+    try:
+        pythons.find(minor, os.environ)
+    except SuiteError as error:
+        return error.what
+    return ""
+
+
+def _german() -> str:
+    before = locale.setlocale(locale.LC_ALL)
+    try:
+        locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+    except locale.Error as error:
+        return str(error)
+    finally:
+        locale.setlocale(locale.LC_ALL, before)
+    return ""
+
+
+def _unshare() -> str:
+    if shutil.which("unshare") is None:
+        return "unshare is not installed"
+    done = subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, text=True, check=False)
+    return done.stderr.strip()
+
+
+#: Each part with what finds it: "" where it is there, else why not.
+PARTS: dict[str, Callable[[], str]] = {
+    "py36": lambda: _python("3.6"),
+    "py37": lambda: _python("3.7"),
+    "root": lambda: "" if os.getuid() == 0 else f"uid is {os.getuid()}",
+    "locale_de": _german,
+    "unshare": _unshare,
+}
+
+
+@pytest.fixture(scope="session")
+def require() -> Callable[[str], None]:
+    """Return a function that skips a test whose part is missing, or fails it where CI requires the part."""
+
+    def check(part: str) -> None:
+        why = PARTS[part]()
+        if not why:
+            return
+        if part in REQUIRED:
+            pytest.fail(f"{part} is required here (COLDWARM_REQUIRE) and missing: {why}")
+        pytest.skip(f"{part} is missing: {why}")
+
+    return check
