@@ -31,7 +31,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("budget", "Seconds for the whole run. Default: 600 in quick."),
     ("timeout", "Seconds for one sample. Default: 300."),
     ("out", "Folder for results. Default: results."),
-    ("python", "The stack's Python interpreter, by path."),
+    ("python", "The stack's Python: a minor (3.7) or an interpreter's path."),
+    ("adopt", "1: use the interpreter of --python as it is, with its own packages."),
 )
 
 _Command = Callable[..., Any]

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from suite import pythons
 from suite.errors import SuiteError
@@ -116,6 +115,31 @@ def prepare(
         return _make(stack, folder, lock, interpreter, environ)
 
 
+def adopt(stack: Stack, named: str | None, *, environ: Mapping[str, str]) -> Environment:
+    """Return the environment of an interpreter as it is (ADOPT=1): nothing is installed, all is recorded.
+
+    Raises
+    ------
+    SuiteError
+        USAGE without PYTHON=, NOT_PREPARED where the interpreter or the framework does not start.
+    """
+    interpreter = pythons.adopted(named)
+    version = _import(stack, interpreter.path, environ)
+    packages = _packages(interpreter.path)
+    packages[stack.definition.framework.package] = version
+    return Environment(
+        python=interpreter.path,
+        folder=interpreter.path.parent.parent,
+        key="adopted",
+        lock_sha256="",
+        python_version=interpreter.version,
+        python_found_by=interpreter.found_by,
+        wheels="adopted",
+        packages=packages,
+        made=False,
+    )
+
+
 def check_room(stack: Stack, parent: Path) -> None:
     """Raise NOT_PREPARED where the file system of ``parent`` has too little room for the environment."""
     install = stack.definition.install
@@ -190,14 +214,15 @@ def _locked(folder: Path, report: Callable[[str], None]) -> Iterator[None]:
 def _make(
     stack: Stack, folder: Path, lock: bytes, interpreter: pythons.Interpreter, environ: Mapping[str, str]
 ) -> Environment:
-    where = f"{stack.name}/{stack.lock('.'.join(interpreter.version.split('.')[:2])).name}"
+    minor = ".".join(interpreter.version.split(".")[:2])
+    where = f"{stack.name}/{stack.lock(minor).name}"
     python = folder / "bin" / "python"
     _uv(["venv", "--clear", "--no-project", "--python", str(interpreter.path), str(folder)], where, environ)
     with tempfile.TemporaryDirectory() as scratch:
         whole, tools = Path(scratch) / "requirements.txt", Path(scratch) / "tools.txt"
         whole.write_bytes(lock)
         install = ["pip", "install", "--python", str(python), "--require-hashes", "--only-binary", ":all:"]
-        sdists = stack.definition.install.sdists
+        sdists = stack.definition.install.sdists.get(minor, [])
         if sdists:
             tools.write_text(_only(lock.decode("utf-8"), BUILD_TOOLS), encoding="utf-8")
             _uv([*install, "-r", str(tools)], where, environ)
@@ -281,12 +306,19 @@ def _compile(python: Path) -> None:
 
 
 def _check_import(stack: Stack, python: Path, environ: Mapping[str, str]) -> None:
-    framework = stack.definition.framework
-    code = f"import {framework.import_name} as f; print(f.__version__)"
+    wanted, version = stack.definition.framework.version, _import(stack, python, environ)
+    if version != wanted:
+        what = f"{stack.name}: stack.toml says {wanted}, the lock installs {version}"
+        raise SuiteError(Exit.NOT_PREPARED, what, "nox -s lock")
+
+
+def _import(stack: Stack, python: Path, environ: Mapping[str, str]) -> str:
+    """Import the framework as a worker does; return its version."""
+    name = stack.definition.framework.import_name
     with tempfile.TemporaryDirectory() as home:
         try:
             done = subprocess.run(
-                [str(python), "-I", "-B", "-c", code],
+                [str(python), "-I", "-B", "-c", f"import {name} as f; print(f.__version__)"],
                 env=clean_environment(environ, Path(home), stack.definition.environment),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -296,22 +328,20 @@ def _check_import(stack: Stack, python: Path, environ: Mapping[str, str]) -> Non
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            what = f"{stack.name}: {framework.import_name} was not imported within {IMPORT_CHECK_S:g} s"
+            what = f"{stack.name}: {name} was not imported within {IMPORT_CHECK_S:g} s"
             raise SuiteError(Exit.NOT_PREPARED, what) from error
     said = done.stdout.strip().splitlines()
     if done.returncode != 0 or not said:
         words = "\n".join(done.stderr.strip().splitlines()[-25:])
-        what = f"{stack.name}: {framework.import_name} cannot be imported (Python's words above)"
-        raise SuiteError(Exit.NOT_PREPARED, what, "The lock does not make a working stack: nox -s lock", words)
-    if said[-1] != framework.version:
-        what = f"{stack.name}: stack.toml says {framework.version}, the lock installs {said[-1]}"
-        raise SuiteError(Exit.NOT_PREPARED, what, "nox -s lock")
+        what = f"{stack.name}: {name} cannot be imported (Python's words above)"
+        raise SuiteError(Exit.NOT_PREPARED, what, "What is installed does not make a working stack.", words)
+    return said[-1]
 
 
 def _packages(python: Path) -> dict[str, str]:
     """Return name and version of each installed distribution, from the names of their metadata folders."""
-    out: dict[str, Any] = {}
-    for path in sorted((python.parent.parent / "lib").glob("python*/site-packages/*.dist-info")):
-        name, _, version = path.name[: -len(".dist-info")].rpartition("-")
-        out[name.lower().replace("_", "-")] = version
+    out: dict[str, str] = {}
+    for path in sorted((python.parent.parent / "lib").glob("python*/site-packages/*.*-info")):
+        name, _, version = path.stem.partition("-")
+        out[name.lower().replace("_", "-")] = version.split("-")[0]
     return out

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from suite import bench, environment, host, journal, plan, progress, provenance, stack
+from suite import bench, environment, host, journal, plan, progress, provenance, pythons, stack
 from suite.engines import WORKER, Engine
 from suite.engines.choose import choose
 from suite.engines.local import Local
@@ -62,8 +62,7 @@ def run_bench(
     name, why = choose(words.engine) if recording is None else ("replay", "recorded samples, nothing is timed")
     journal.check_writable(words.out)
     progress.say(f"{chosen.name}: engine {name} ({why})")
-    minor = chosen.definition.python.default
-    engine = _prepare(words, chosen, minor, environ, worker, recording)
+    minor, engine = _prepare(words, chosen, environ, worker, recording)
     machine = host.fingerprint()
     ceiling, ceiling_text = host.float32_ceiling_flops(machine)
     extra = dict(chosen.definition.environment)
@@ -119,17 +118,19 @@ def run_bench(
 
 
 def _prepare(
-    words: Words,
-    chosen: Stack,
-    minor: str,
-    environ: Mapping[str, str],
-    worker: Path,
-    recording: Path | None,
-) -> Engine:
+    words: Words, chosen: Stack, environ: Mapping[str, str], worker: Path, recording: Path | None
+) -> tuple[str, Engine]:
+    """Return the Python minor that is measured and the engine, ready to start workers."""
+    minors = chosen.definition.python.minors()
     if recording is not None:
-        return ReplayEngine(recording)
-    made = environment.prepare(chosen, minor, environ=environ, named=words.python, report=progress.say)
-    return Local(python=made.python, made=msgspec.to_builtins(made, enc_hook=str), worker=worker)
+        return minors[0], ReplayEngine(recording)
+    if words.adopt:
+        made = environment.adopt(chosen, words.python, environ=environ)
+        minor = ".".join(made.python_version.split(".")[:2])
+    else:
+        minor, named = pythons.minor_of_word(words.python, minors)
+        made = environment.prepare(chosen, minor, environ=environ, named=named, report=progress.say)
+    return minor, Local(python=made.python, made=msgspec.to_builtins(made, enc_hook=str), worker=worker)
 
 
 def _cells(words: Words, chosen: Stack, minor: str, engine: str) -> list[Cell]:

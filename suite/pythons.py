@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,29 @@ def find(minor: str, environ: Mapping[str, str], named: str | None = None) -> In
             return Interpreter(Path(executable), version, found_by)
         passed_over.append(f"{path}: {why or f'is Python {version}'}")
     raise SuiteError(Exit.NOT_PREPARED, f"no Python {minor} that runs was found", _advice(minor, passed_over))
+
+
+def minor_of_word(named: str | None, minors: Sequence[str]) -> tuple[str, str | None]:
+    """Return which of a stack's minors PYTHON= asks for, and the path in it, if it is one.
+
+    PYTHON= is a minor ("3.7") or an interpreter's path; unset, the first of ``minors`` is taken.
+
+    Raises
+    ------
+    SuiteError
+        NOT_PREPARED where it does not run or is of a minor that the stack has no lock for.
+    """
+    if named is None:
+        return minors[0], None
+    path = None
+    minor = named
+    if not re.fullmatch(r"3\.\d+", named):
+        path = named
+        minor = _minor_of(_runs(named, " or ".join(minors)).version)
+    if minor not in minors:
+        what = f"PYTHON={named}: this is Python {minor}, the stack has locks for {' and '.join(minors)}"
+        raise SuiteError(Exit.NOT_PREPARED, what, "ADOPT=1 uses an interpreter as it is, with its packages.")
+    return minor, path
 
 
 def probe(path: Path, timeout_s: float = PROBE_S) -> tuple[str, str, str]:
@@ -124,15 +148,27 @@ def _from_uv(minor: str, environ: Mapping[str, str]) -> Path | None:
 
 
 def _named(named: str, minor: str) -> Interpreter:
+    found = _runs(named, minor)
+    if _minor_of(found.version) != minor:
+        what = f"PYTHON={named}: this is Python {found.version}, the stack needs {minor}"
+        raise SuiteError(Exit.NOT_PREPARED, what, f"Name a Python {minor} by its path.")
+    return found
+
+
+def _runs(named: str, wanted: str) -> Interpreter:
     path = Path(named).expanduser().absolute()
-    version, executable, why = probe(path, 4.0)
+    version, executable, why = probe(path, SEARCH_S)
     if not version:
         what = f"PYTHON={named}: this does not run: {why}"
-        raise SuiteError(Exit.NOT_PREPARED, what, f"Name a Python {minor} by its path.")
-    if _minor_of(version) != minor:
-        what = f"PYTHON={named}: this is Python {version}, the stack needs {minor}"
-        raise SuiteError(Exit.NOT_PREPARED, what, f"Name a Python {minor} by its path.")
+        raise SuiteError(Exit.NOT_PREPARED, what, f"Name a Python {wanted} by its path.")
     return Interpreter(Path(executable), version, "PYTHON=")
+
+
+def adopted(named: str | None) -> Interpreter:
+    """Return the interpreter that PYTHON= names, for ADOPT=1. Raises SuiteError: USAGE, NOT_PREPARED."""
+    if named is None:
+        raise SuiteError(Exit.USAGE, "ADOPT=1 needs PYTHON=, the interpreter to use as it is")
+    return _runs(named, "interpreter")
 
 
 def _minor_of(version: str) -> str:

@@ -52,11 +52,14 @@ class Pythons(_Table, frozen=True):
 
 
 class Install(_Table, frozen=True):
-    """How the environment is made. Sizes in MB (10**6 bytes)."""
+    """How the environment is made. Sizes in MB (10**6 bytes).
+
+    ``sdists``: by Python minor, the only packages that may come as a source archive.
+    """
 
     environment_mb: Annotated[int, msgspec.Meta(gt=0)]
     download_mb: Annotated[int, msgspec.Meta(gt=0)]
-    sdists: list[str] = []
+    sdists: dict[str, list[str]] = {}
 
 
 class CudaVersions(_Table, frozen=True):

@@ -89,6 +89,10 @@ def _heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
         f"{host.get('cpu_model', 'unknown CPU')}, {host.get('effective_cpus', '?')} CPUs; "
         f"Python {run.environment.get('python_version', '?')}",
     ]
+    if run.environment.get("wheels") == "adopted":
+        framework = run.stack["definition"]["framework"]
+        version = run.environment["packages"].get(framework["package"], "?")
+        lines.append(f"ADOPTED: an interpreter as it was found, {framework['package']} {version}")
     absent = rows.missing(run, samples)
     if absent:
         lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")

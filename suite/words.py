@@ -39,6 +39,7 @@ class Words:
     out: Path
     engine: str | None
     python: str | None
+    adopt: bool
     gpu: str | None
 
 
@@ -72,6 +73,7 @@ def parse(given: Mapping[str, str | None]) -> Words:
         out=Path(given.get("out") or ROOT / "results").expanduser().absolute(),
         engine=given.get("engine") or None,
         python=given.get("python") or None,
+        adopt=_one_of(given, "adopt", ("0", "1"), "0") == "1",
         gpu=_gpu(given.get("gpu")),
     )
 
