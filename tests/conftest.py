@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -44,10 +45,11 @@ def _unshare() -> str:
     return done.stderr.strip()
 
 
+MINORS = ("3.6", "3.7", "3.10", "3.11", "3.12", "3.13")
+
 #: Each part with what finds it: "" where it is there, else why not.
 PARTS: dict[str, Callable[[], str]] = {
-    "py36": lambda: _python("3.6"),
-    "py37": lambda: _python("3.7"),
+    **{f"py{minor.replace('.', '')}": partial(_python, minor) for minor in MINORS},
     "root": lambda: "" if os.getuid() == 0 else f"uid is {os.getuid()}",
     "locale_de": _german,
     "unshare": _unshare,
