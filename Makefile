@@ -14,7 +14,7 @@ flag = $(if $(call given,$(1)), --$(2) $(call quoted,$(1)))
 WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,targets)$(call flag,SHAPES,shapes)$(call \
   flag,SAMPLES,samples)$(call flag,PROFILE,profile)$(call flag,LEVEL,level)$(call flag,PLACEMENT,placement)$(call \
   flag,DTYPE,dtype)$(call flag,PRECISION,precision)$(call flag,GPU,gpu)$(call flag,BUDGET,budget)$(call \
-  flag,TIMEOUT,timeout)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,ADOPT,adopt)
+  flag,TIMEOUT,timeout)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
 
 # Makes .venv from its hashed lock on first use and prints its Python.
 HOST = py=$$(python3 suite/bootstrap.py .venv requirements.lock) || exit
@@ -30,7 +30,7 @@ help:
 	@echo 'make collect             the tables of stored runs again'
 	@echo 'make test | test-fast | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU'
-	@echo '       BUDGET TIMEOUT OUT PYTHON ADOPT; lists by comma or space'
+	@echo '       BUDGET TIMEOUT OUT PYTHON WHEELS ADOPT; lists by comma or space'
 
 bench:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \

@@ -38,12 +38,14 @@ def lock(session):
         folder = HERE / "docker" / name
         minors = tomllib.loads((folder / "stack.toml").read_text(encoding="utf-8"))["python"]
         for minor in [minors["default"], *minors.get("also", [])]:
-            compile_lock(
-                session,
-                *("--python-version", minor, "--python-platform", PLATFORM),
-                *("--custom-compile-command", "nox -s lock"),
-                *(f"docker/{name}/requirements.in", "-o", f"docker/{name}/requirements-py{minor}.lock"),
-            )
+            for source in sorted(folder.glob("requirements*.in")):
+                suffix = source.stem.removeprefix("requirements")  # "" or "-cuda"
+                compile_lock(
+                    session,
+                    *("--python-version", minor, "--python-platform", PLATFORM),
+                    *("--custom-compile-command", "nox -s lock"),
+                    *(f"docker/{name}/{source.name}", "-o", f"docker/{name}/requirements-py{minor}{suffix}.lock"),
+                )
 
 
 @nox.session(python=False)

@@ -84,7 +84,8 @@ def _short(device: str) -> str:
 
 
 def _by_signal(number: int, where: str, stderr: str, raw_file: str) -> Ending:
-    name = signal.Signals(number).name
+    named = {each.value: each.name for each in signal.Signals}
+    name = named.get(number, f"signal {number}")
     if number == signal.SIGKILL:
         text = f"killed ({name}) {where}, not by coldwarm"
         next_step = "The kernel does this when memory runs out: see its log."

@@ -32,6 +32,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("timeout", "Seconds for one sample. Default: 300."),
     ("out", "Folder for results. Default: results."),
     ("python", "The stack's Python: a minor (3.7) or an interpreter's path."),
+    ("wheels", "cpu or cuda. Default: cuda where an NVIDIA driver is present."),
     ("adopt", "1: use the interpreter of --python as it is, with its own packages."),
 )
 

@@ -88,15 +88,20 @@ def _stack(stack: Stack, environ: Mapping[str, str], named: str | None) -> list[
         out.append(Finding("python", "ok", f"{found.path} is Python {found.version} ({found.found_by})"))
     except SuiteError as error:
         out.append(Finding("python", "problem", error.what, error.next_step, blocks=True))
-    made = environment.find_made(stack, minor, environ=environ)
+    made = _made(stack, environ)
     if made:
         text = f"made: {len(made.packages)} packages, Python {made.python_version}, in {made.folder}"
         out = [Finding(each.subject, each.state, each.text, each.next_step) for each in out]
         out.append(Finding("environment", "ok", text))
     else:
-        size = stack.definition.install.environment_mb
+        size = environment.size_mb(stack, environment.wheels_for(stack))
         out.append(Finding("environment", "note", f"not made yet: {size} MB", "make bench makes it, once."))
     return out
+
+
+def _made(stack: Stack, environ: Mapping[str, str]) -> environment.Environment | None:
+    minor, wheels = stack.definition.python.default, environment.wheels_for(stack)
+    return environment.find_made(stack, minor, environ=environ, wheels=wheels)
 
 
 def _gpu(facts: dict[str, object]) -> Finding:
@@ -119,12 +124,9 @@ def _disk(stack: Stack | None, environ: Mapping[str, str]) -> Finding:
     folder = environment.cache_folder(environ)
     there = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(there).free // 10**6
-    if (
-        stack is not None
-        and environment.find_made(stack, stack.definition.python.default, environ=environ) is None
-    ):
+    if stack is not None and _made(stack, environ) is None:
         try:
-            environment.check_room(stack, folder)
+            environment.check_room(stack, folder, environment.wheels_for(stack))
         except SuiteError as error:
             return Finding("disk", "problem", error.what, error.next_step, blocks=True)
     writable = os.access(there, os.W_OK)

@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from suite import pythons
+from suite import host, pythons
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import write_atomically
-from suite.stack import Stack
+from suite.stack import Stack, Wheels
 from suite.worker_env import clean_environment
 
 #: Part of the key: a change of how environments are made makes new ones.
@@ -50,6 +51,13 @@ class Environment:
     made: bool
     """Whether this very call made it."""
 
+    def identity(self) -> dict[str, Any]:
+        """Return what identifies it, for run.json: no path, so that a published run tells none."""
+        python = self.python.relative_to(self.folder) if self.python.is_relative_to(self.folder) else self.python
+        told = {**vars(self), "python": str(python)}
+        del told["folder"]
+        return told
+
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return where environments live: COLDWARM_CACHE, else coldwarm below the user's cache folder."""
@@ -59,9 +67,16 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_CACHE_HOME") or home / ".cache").absolute() / "coldwarm"
 
 
-def find_made(stack: Stack, minor: str, *, environ: Mapping[str, str]) -> Environment | None:
+def wheels_for(stack: Stack) -> Wheels:
+    """Return "cuda" where the stack has CUDA as wheels and this machine an NVIDIA driver, else "cpu"."""
+    return "cuda" if stack.has_cuda_wheels() and host.nvidia_driver_loaded() else "cpu"
+
+
+def find_made(
+    stack: Stack, minor: str, *, environ: Mapping[str, str], wheels: Wheels = "cpu"
+) -> Environment | None:
     """Return an environment of this stack, minor and lock that is already made, or None. Reads only."""
-    lock = _lock_bytes(stack, minor)
+    lock = _lock_bytes(stack, minor, wheels)
     for folder in sorted((cache_folder(environ) / "env").glob(f"{stack.name}-py{minor}-*")):
         made = _stamped(folder)
         if made and made.lock_sha256 == hashlib.sha256(lock).hexdigest() and folder.name == made.key:
@@ -76,6 +91,7 @@ def prepare(
     environ: Mapping[str, str],
     named: str | None,
     report: Callable[[str], None],
+    wheels: Wheels = "cpu",
 ) -> Environment:
     """Return the stack's environment, making it where it does not exist yet.
 
@@ -94,12 +110,12 @@ def prepare(
         cannot be imported, in uv's or Python's own words.
     """
     if named is None:
-        made = find_made(stack, minor, environ=environ)
+        made = find_made(stack, minor, environ=environ, wheels=wheels)
         if made:
             return made
     interpreter = pythons.find(minor, environ, named)
-    lock = _lock_bytes(stack, minor)
-    folder = cache_folder(environ) / "env" / _key(stack, minor, lock, interpreter)
+    lock = _lock_bytes(stack, minor, wheels)
+    folder = cache_folder(environ) / "env" / _key(stack, minor, lock, interpreter, wheels)
     made = _stamped(folder)
     if made:
         return made
@@ -107,12 +123,13 @@ def prepare(
         made = _stamped(folder)  # another run may have made it meanwhile
         if made:
             return made
-        check_room(stack, folder.parent)
+        check_room(stack, folder.parent, wheels)
+        size = size_mb(stack, wheels)
+        with_cuda = ", with CUDA's wheels" if wheels == "cuda" else ""
         report(
-            f"making the environment of {stack.name} for Python {interpreter.version} "
-            f"({stack.definition.install.environment_mb} MB, once)"
+            f"making the environment of {stack.name} for Python {interpreter.version}{with_cuda} ({size} MB, once)"
         )
-        return _make(stack, folder, lock, interpreter, environ)
+        return _make(stack, folder, lock, interpreter, environ, wheels)
 
 
 def adopt(stack: Stack, named: str | None, *, environ: Mapping[str, str]) -> Environment:
@@ -140,22 +157,31 @@ def adopt(stack: Stack, named: str | None, *, environ: Mapping[str, str]) -> Env
     )
 
 
-def check_room(stack: Stack, parent: Path) -> None:
+def size_mb(stack: Stack, wheels: Wheels) -> int:
+    """Return what a made environment takes, in MB (10**6 bytes)."""
+    return stack.definition.install.environment_mb + _cuda_mb(stack, wheels)
+
+
+def check_room(stack: Stack, parent: Path, wheels: Wheels = "cpu") -> None:
     """Raise NOT_PREPARED where the file system of ``parent`` has too little room for the environment."""
     install = stack.definition.install
-    needed = install.environment_mb + install.download_mb
+    needed = install.environment_mb + install.download_mb + 2 * _cuda_mb(stack, wheels)
     free = shutil.disk_usage(_existing(parent)).free // 10**6
     if free < needed:
         what = f"{parent}: {needed} MB are needed to make {stack.name}, {free} MB are free"
         raise SuiteError(Exit.NOT_PREPARED, what, "Free some, or name another folder: COLDWARM_CACHE=/path")
 
 
+def _cuda_mb(stack: Stack, wheels: Wheels) -> int:
+    return stack.definition.install.cuda_mb if wheels == "cuda" else 0
+
+
 def _existing(path: Path) -> Path:
     return next(each for each in (path, *path.parents) if each.exists())
 
 
-def _lock_bytes(stack: Stack, minor: str) -> bytes:
-    path = stack.lock(minor)
+def _lock_bytes(stack: Stack, minor: str, wheels: Wheels) -> bytes:
+    path = stack.lock(minor, wheels)
     try:
         return path.read_bytes()
     except OSError as error:
@@ -163,8 +189,9 @@ def _lock_bytes(stack: Stack, minor: str) -> bytes:
         raise SuiteError(Exit.NOT_PREPARED, what, "nox -s lock makes it.") from error
 
 
-def _key(stack: Stack, minor: str, lock: bytes, interpreter: pythons.Interpreter) -> str:
-    parts = (lock, str(interpreter.path).encode(), interpreter.version.encode(), b"cpu", str(RECIPE).encode())
+def _key(stack: Stack, minor: str, lock: bytes, interpreter: pythons.Interpreter, wheels: Wheels) -> str:
+    text = (str(interpreter.path), interpreter.version, wheels, str(RECIPE))
+    parts = (lock, *(each.encode() for each in text))
     digest = hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
     return f"{stack.name}-py{minor}-{digest[:12]}"
 
@@ -212,10 +239,15 @@ def _locked(folder: Path, report: Callable[[str], None]) -> Iterator[None]:
 
 
 def _make(
-    stack: Stack, folder: Path, lock: bytes, interpreter: pythons.Interpreter, environ: Mapping[str, str]
+    stack: Stack,
+    folder: Path,
+    lock: bytes,
+    interpreter: pythons.Interpreter,
+    environ: Mapping[str, str],
+    wheels: Wheels,
 ) -> Environment:
     minor = ".".join(interpreter.version.split(".")[:2])
-    where = f"{stack.name}/{stack.lock(minor).name}"
+    where = f"{stack.name}/{stack.lock(minor, wheels).name}"
     python = folder / "bin" / "python"
     _uv(["venv", "--clear", "--no-project", "--python", str(interpreter.path), str(folder)], where, environ)
     with tempfile.TemporaryDirectory() as scratch:
@@ -238,7 +270,7 @@ def _make(
         "lock_sha256": hashlib.sha256(lock).hexdigest(),
         "python_version": interpreter.version,
         "python_found_by": interpreter.found_by,
-        "wheels": "cpu",
+        "wheels": wheels,
         "packages": packages,
         "made_utc": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from suite.records import from_json
 
 PROTOCOL = 1
 
@@ -57,13 +58,9 @@ def read(path: Path) -> Events:
 def _event(raw: bytes) -> dict[str, Any]:
     if len(raw) > _LONGEST:
         raise ValueError(f"longer than {_LONGEST} bytes")
-    event = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
+    event = from_json(raw)
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("not an event")
     if event.get("v") != PROTOCOL:
         raise ValueError(f"event version {event.get('v')!r}, expected {PROTOCOL}")
     return event
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

@@ -111,10 +111,17 @@ def float32_ceiling_flops(facts: dict[str, Any]) -> tuple[float, str]:
     return cpus * hertz * per_cycle, text
 
 
+_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def nvidia_driver_loaded() -> bool:
+    """Tell whether an NVIDIA driver is loaded. Quick: runs nothing."""
+    return _DRIVER.exists()
+
+
 def nvidia() -> dict[str, Any]:
     """Return whether an NVIDIA driver is there, with its GPUs, or what was looked for and not found."""
-    version = Path("/proc/driver/nvidia/version")
-    if not version.exists():
+    if not nvidia_driver_loaded():
         devices = sorted(path.name for path in Path("/dev").glob("nvidia[0-9]*"))
         why = "no NVIDIA driver is loaded (/proc/driver/nvidia/version is not there)"
         if devices:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from datetime import datetime, timezone
@@ -14,7 +13,7 @@ import msgspec
 
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.records import SCHEMA, Run, Sample, to_json
+from suite.records import SCHEMA, Run, Sample, from_json, to_json
 
 RUN = "run.json"
 SAMPLES = "samples.jsonl"
@@ -124,7 +123,7 @@ def read_run(folder: Path) -> Run:
     """Read run.json. Raises :class:`Unreadable`."""
     path = folder / RUN
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        raw = from_json(path.read_bytes())
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
@@ -152,11 +151,12 @@ def read_samples(folder: Path) -> tuple[list[Sample], list[str]]:
         if not line:
             continue
         try:
-            raw = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+            raw = from_json(line)
             _check_schema(raw, f"line {number}")
             sample = msgspec.convert(raw, Sample)
-        except (ValueError, msgspec.ValidationError, Unreadable) as error:
-            torn = number == len(lines)
+        except (ValueError, Unreadable) as error:  # msgspec's errors are ValueErrors
+            # Torn only where it ends in mid-JSON: a whole line that cannot be used has another reason.
+            torn = number == len(lines) and not isinstance(error, (msgspec.ValidationError, Unreadable))
             notes.append(f"{SAMPLES} line {number} skipped: {'torn' if torn else error}")
             continue
         if sample.id in samples:
@@ -174,7 +174,3 @@ def _check_schema(raw: Any, where: str) -> None:
         newer = isinstance(schema, int) and schema > SCHEMA
         advice = "; a newer coldwarm wrote it, this one reads up to" if newer else "; expected"
         raise Unreadable(f"{where}: schema {schema!r}{advice} {SCHEMA}")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

@@ -33,7 +33,7 @@ def text(environ: Mapping[str, str] = os.environ) -> str:
 
 def _here(each: stack.Stack, environ: Mapping[str, str]) -> str:
     minor = each.definition.python.default
-    if environment.find_made(each, minor, environ=environ):
+    if environment.find_made(each, minor, environ=environ, wheels=environment.wheels_for(each)):
         return "environment made"
     try:
         pythons.find(minor, environ)

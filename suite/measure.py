@@ -59,18 +59,23 @@ def run_bench(
     """
     chosen = stack.load(words.stack, stacks)
     _check_placement(words, chosen)
+    if words.wheels == "cuda" and not chosen.has_cuda_wheels():
+        raise SuiteError(
+            Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
+        )
     name, why = choose(words.engine) if recording is None else ("replay", "recorded samples, nothing is timed")
     journal.check_writable(words.out)
     progress.say(f"{chosen.name}: engine {name} ({why})")
     minor, engine = _prepare(words, chosen, environ, worker, recording)
     machine = host.fingerprint()
     ceiling, ceiling_text = host.float32_ceiling_flops(machine)
+    cells = _cells(words, chosen, minor, name)
     extra = dict(chosen.definition.environment)
     if words.gpu is not None:
         extra.update(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=words.gpu)
 
-    def worker_environment(home: Path, caches: Mapping[str, str]) -> dict[str, str]:
-        return clean_environment(environ, home, {**extra, **caches})
+    def worker_environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
+        return clean_environment(environ, home, {**extra, **more})
 
     shown = worker_environment(Path("HOME"), dict.fromkeys(CACHE_VARIABLES, "private"))
     run_id = journal.new_run_id()
@@ -85,7 +90,7 @@ def run_bench(
         engine={"name": name, "why": why, "ceiling_flops": ceiling, "ceiling": ceiling_text},
         host=machine,
         worker_environment=shown,
-        plan=_plan(words, _cells(words, chosen, minor, name)),
+        plan=_plan(words, cells),
     )
     log = Journal.create(folder, run)
     try:
@@ -93,7 +98,9 @@ def run_bench(
             setting = Setting(
                 engine=engine,
                 environment=worker_environment,
-                adapter=chosen.definition.adapter,
+                probe_adapter=chosen.definition.adapter,
+                placement_environment=_placement_environment(chosen, cells),
+                compile_log=chosen.definition.compile_log,
                 ceiling_flops=ceiling,
                 timeout_s=words.timeout_s,
                 operand_seed=run.plan.operand_seed,
@@ -129,15 +136,16 @@ def _prepare(
         minor = ".".join(made.python_version.split(".")[:2])
     else:
         minor, named = pythons.minor_of_word(words.python, minors)
-        made = environment.prepare(chosen, minor, environ=environ, named=named, report=progress.say)
-    return minor, Local(python=made.python, made=msgspec.to_builtins(made, enc_hook=str), worker=worker)
+        wheels = words.wheels or environment.wheels_for(chosen)
+        made = environment.prepare(chosen, minor, environ=environ, named=named, wheels=wheels, report=progress.say)
+    return minor, Local(python=made.python, made=made.identity(), worker=worker)
 
 
 def _cells(words: Words, chosen: Stack, minor: str, engine: str) -> list[Cell]:
     return plan.cells(
         chosen,
         words.targets,
-        words.placement or "device",
+        words.placement or "all",
         words.shapes,
         dtype=words.dtype,
         precision=words.precision,
@@ -145,6 +153,26 @@ def _cells(words: Words, chosen: Stack, minor: str, engine: str) -> list[Cell]:
         python=minor,
         engine=engine,
     )
+
+
+def _placement_environment(chosen: Stack, cells: list[Cell]) -> Callable[[Cell | None], Mapping[str, str]]:
+    """Return what gives a cell's own variables, and for the probe those of all cells together.
+
+    With them the probe sees every device that some cell will see.
+    """
+    by_placement: dict[tuple[str, str], Mapping[str, str]] = {
+        (each.target, each.placement): each.environment for each in chosen.definition.placements
+    }
+
+    def of(cell: Cell | None) -> Mapping[str, str]:
+        if cell is not None:
+            return by_placement[cell.target, cell.placement]
+        together: dict[str, str] = {}
+        for each in cells:
+            together.update(by_placement[each.target, each.placement])
+        return together
+
+    return of
 
 
 def _plan(words: Words, all_cells: list[Cell]) -> Plan:
@@ -172,6 +200,11 @@ def _check_placement(words: Words, chosen: Stack) -> None:
     if asked not in (None, "all") and asked not in there:
         what = f"PLACEMENT={asked}: {chosen.name} has only: {', '.join(there)}"
         raise SuiteError(Exit.USAGE, what, "docker/<stack>/stack.toml lists a stack's placements.")
+    for target in words.targets if words.targets_by_name else []:
+        ways = [each.placement for each in chosen.realisations(target)]
+        if not ways or asked not in (None, "all", *ways):
+            what = f"TARGETS={target}: {chosen.name} has no {asked or 'placement'} for it"
+            raise SuiteError(Exit.IMPOSSIBLE, what, f"It has: {', '.join(ways) or 'none'}.")
 
 
 def _stack_record(chosen: Stack) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def cells(
                         level=level if each.jit_cache else "not_applicable",
                         python=python,
                         engine=engine,
+                        adapter=each.adapter or stack.definition.adapter,
                     )
                 )
     return out
@@ -85,6 +86,8 @@ def cells(
 def fresh_shapes(shapes: Sequence[int], fresh_at: str) -> list[int]:
     """Return the shapes at which fresh samples are taken."""
     ordered = sorted(set(shapes))
+    if not ordered:
+        return []
     if fresh_at == "each":
         return ordered
     if fresh_at == "smallest and largest":

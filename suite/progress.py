@@ -67,7 +67,7 @@ class Progress:
             self._print(f"{sample.id}: {sample.status}: {sample.reason.text}")
         if self._bar is not None:
             self._bar.update(self._task, advance=1, description=sample.cell or sample.kind, refresh=True)
-        elif time.monotonic() - self._said >= LINE_EVERY_S:
+        elif self._done == self._total or time.monotonic() - self._said >= LINE_EVERY_S:
             self._said = time.monotonic()
             self._print(f"{self._done} of {self._total} samples")
 

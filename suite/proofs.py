@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from suite.records import Proof, Status, Warm
+from suite.records import COLD_PHASES, Compiles, Proof, Status, Warm
 
 #: Sum of the single clocks over the outer clock, below which the series timed nothing.
 LEAST_SHARE = 0.95
@@ -19,24 +19,43 @@ LEAST_SHARE = 0.95
 LATE_SHARE = 0.05
 LATE_S = 20e-6
 
-PRODUCT_OPS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "_FusedMatMul")
+PRODUCT_OPS = (
+    "MatMul",
+    "BatchMatMul",
+    "BatchMatMulV2",
+    "BatchMatMulV3",
+    "_FusedMatMul",
+    "_MklMatMul",
+    "_MklFusedMatMul",
+    "_MklBatchMatMulV2",
+)
 CLUSTER_RUN = "_XlaRun"
+#: Kernels that make the call's outputs from the product.
+USES = ("Sum", "StridedSlice")
 #: Kernels whose output is their first input, at most transposed.
 PASSES_ON = ("ReadVariableOp", "Identity", "Transpose")
-OPERAND = re.compile(r"^operand(_\d+)?$")
+#: The operand's variable in a Session's graph, and the argument that a function's graph reads it from.
+OPERAND = re.compile(r"^operand(_\d+)?$|^operand_(read_)?readvariableop_resource(_\d+)?$")
+OPERAND_OPS = ("VarHandleOp", "_Arg")
 
 Judgement = tuple[Proof, Status | None]
 
 
-def device(placement: Mapping[str, Any] | None, n: int) -> Judgement:
+def device(
+    placement: Mapping[str, Any] | None, n: int, compiles: Mapping[str, Compiles] | None = None
+) -> Judgement:
     """Judge where the product was computed, and that it was.
 
-    ``placement`` holds the asked device, the kernels that ran (name, op, device, inputs) and, for a compiled
-    cluster, the dot instructions of its module. The product must exist, stem from the operand's variable
+    ``placement`` holds the asked device, the kernels that ran (name, op, device, inputs) and, for what XLA
+    compiled, the dot instructions of its modules. The product must exist, stem from the operand's variable
     (an optimiser that saw constants has folded it away), have shape n x n, and sit on the asked device.
+    A call that is ``compiled`` as a whole must also have compiled in its cold phases, where ``compiles``
+    could be counted.
     """
     if not placement:
         return Proof("failed", "the worker sent no evidence of placement"), "unverified_placement"
+    if placement.get("compiled"):
+        return _compiled(placement, n, compiles)
     asked, nodes = placement["asked"], {node["name"]: node for node in placement["nodes"]}
     makers = [node for node in nodes.values() if node["op"] in (*PRODUCT_OPS, CLUSTER_RUN)]
     if not makers:
@@ -51,12 +70,38 @@ def device(placement: Mapping[str, Any] | None, n: int) -> Judgement:
         return _unverified("the kernel that makes the product does not read the operand")
     if not products:
         modules = placement.get("modules", [])
-        wanted = f"[{n},{n}]"
-        dots = [dot for module in modules for dot in module["dots"] if dot.count(wanted) >= 3]
-        if not dots:
-            return _unverified(f"no dot of shape {wanted} in the {len(modules)} modules of the cluster")
-        return Proof("ok", f"{CLUSTER_RUN} on {asked}; its module holds {dots[0].split(',')[0][:20]}..."), None
-    return Proof("ok", f"{makers[0]['op']} on {asked}"), None
+        problem = _no_dot(modules, n)
+        if problem:
+            return _unverified(problem)
+        return Proof("ok", f"{CLUSTER_RUN} on {asked}; its module holds a dot of {n} x {n}"), None
+    made = {node["name"] for node in products}
+    unused = [node["name"] for node in nodes.values() if node["op"] in USES and not _reads(node, made, nodes)]
+    if unused:
+        return _unverified(f"{', '.join(sorted(unused))} reads something else than the product")
+    return Proof("ok", f"{products[0]['op']} on {asked}"), None
+
+
+def _compiled(placement: Mapping[str, Any], n: int, compiles: Mapping[str, Compiles] | None) -> Judgement:
+    asked, outputs_on = placement["asked"], placement["outputs_on"]
+    if outputs_on != asked:
+        return Proof("failed", f"asked {asked}, its outputs are on {outputs_on}"), "wrong_device"
+    problem = _no_dot(placement["modules"], n)
+    if problem:
+        return _unverified(problem)
+    if compiles is not None and not any(name in compiles for name in COLD_PHASES):
+        return _unverified("the framework logged no XLA compile in the cold call")
+    logged = "compile not logged by this stack" if compiles is None else "compile logged"
+    return Proof("ok", f"outputs on {asked}; the module holds a dot of {n} x {n}; {logged}"), None
+
+
+def _no_dot(modules: Sequence[Mapping[str, Any]], n: int) -> str:
+    """Return why the modules hold no product of two n x n matrices that they were given, "" where one does."""
+    dots = [dot for module in modules for dot in module["dots"] if dot["shapes"] == [f"{n},{n}"] * 3]
+    if not dots:
+        return f"no dot of {n} x {n} in {len(modules)} compiled modules"
+    if not any(set(dot["from"]) == {"parameter"} for dot in dots):
+        return f"the dot multiplies {' and '.join(dots[0]['from'])}, not the operand"
+    return ""
 
 
 def _unverified(text: str) -> Judgement:
@@ -69,13 +114,26 @@ def _multiplies_operand(node: Mapping[str, Any], nodes: Mapping[str, Mapping[str
     return len(factors) == 2 and all(_is_operand(each, nodes) for each in factors)
 
 
+def _reads(node: Mapping[str, Any], made: set[str], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Tell whether a kernel's first input is one of the products, at most passed on."""
+    name = node["inputs"][0] if node["inputs"] else ""
+    for _ in range(len(nodes) + 1):
+        found = name.split(":")[0]
+        if found in made:
+            return True
+        if found not in nodes or nodes[found]["op"] not in PASSES_ON or not nodes[found]["inputs"]:
+            return False
+        name = nodes[found]["inputs"][0]
+    return False
+
+
 def _is_operand(name: str, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
     """Follow an input back through reads and transposes; tell whether it ends at the operand's variable."""
     for _ in range(len(nodes) + 1):
         found = nodes.get(name.split(":")[0])
         if found is None:
             return False
-        if found["op"] == "VarHandleOp":
+        if found["op"] in OPERAND_OPS:
             return bool(OPERAND.match(found["name"]))
         if found["op"] not in PASSES_ON or not found["inputs"]:
             return False

@@ -7,6 +7,7 @@ Times are seconds and named ``*_s``; phases are relative to the spawn of their p
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Literal
 
 import msgspec
@@ -49,6 +50,10 @@ PHASES = (
 )
 
 
+#: Those that make up ``cold``: in which the cell's own call may compile.
+COLD_PHASES = ("build", "compile", "first_execution")
+
+
 class Reason(msgspec.Struct, frozen=True):
     """Why something is not ok: a stable code, a sentence, what to do, and the file with the raw words."""
 
@@ -73,6 +78,7 @@ class Cell(msgspec.Struct, frozen=True):
     level: str
     python: str
     engine: str
+    adapter: str = "tf_session"
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -99,6 +105,13 @@ class Warm(msgspec.Struct, frozen=True):
     outer_s: float
     late_drain_s: float | None = None
     idle_drain_s: float | None = None
+
+
+class Compiles(msgspec.Struct, frozen=True):
+    """XLA compiles that the framework logged during one phase, and their time as it gave it."""
+
+    count: int
+    total_s: float
 
 
 class Proof(msgspec.Struct, frozen=True):
@@ -139,6 +152,7 @@ class Sample(msgspec.Struct, frozen=True):
     proofs: dict[str, Proof] = {}
     evidence: dict[str, Any] = {}
     caches: Caches | None = None
+    compiles: dict[str, Compiles] | None = None
     devices: list[str] = []
     facts: dict[str, Any] = {}
     process: dict[str, Any] = {}
@@ -178,6 +192,26 @@ class Run(msgspec.Struct, frozen=True):
     worker_environment: dict[str, str]
     plan: Plan
     schema: int = SCHEMA
+
+
+def from_json(data: bytes | str) -> Any:
+    """Read strict JSON; ValueError for anything else: NaN, infinity by name or by size, endless nesting."""
+    text = data.decode("utf-8") if isinstance(data, bytes) else data
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is no number that a float can hold")
+    return value
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

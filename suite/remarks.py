@@ -17,6 +17,7 @@ def remarks(
     return [
         *_reasons([*cell_rows, *target_rows]),
         *_not_steady(cell_rows),
+        *_compiles(cell_rows),
         *_levels_and_bytecode(cell_rows),
         *_untimed(samples),
         *_load(samples),
@@ -30,7 +31,7 @@ def _reasons(every: Sequence[CellRow | TargetRow]) -> list[str]:
         reason = row.count.reason
         if reason:
             text = f"{row.count.status}: {reason.text}. {reason.next_step}".rstrip()
-            at = where.setdefault(text, {}).setdefault(row.cell.target, [])
+            at = where.setdefault(text, {}).setdefault(_name(row), [])
             if row.cell.n not in at:
                 at.append(row.cell.n)
     return [
@@ -40,9 +41,36 @@ def _reasons(every: Sequence[CellRow | TargetRow]) -> list[str]:
     ]
 
 
+def _name(row: CellRow | TargetRow) -> str:
+    return f"{row.cell.target} {row.cell.placement}"
+
+
+def _compiles(cell_rows: Sequence[CellRow]) -> list[str]:
+    """Return how often XLA compiled in cold, and each cell that compiled again in its warm series."""
+    lines = []
+    by_count: dict[str, dict[str, list[int]]] = {}
+    for row in cell_rows:
+        if not row.compiles or not any(row.compiles["cold"] + row.compiles["warm"]):
+            continue
+        counts = sorted(set(row.compiles["cold"]))
+        text = " or ".join(str(each) for each in counts)
+        by_count.setdefault(text, {}).setdefault(_name(row), []).append(row.cell.n)
+        if any(row.compiles["warm"]):
+            many = sum(1 for each in row.compiles["warm"] if each)
+            lines.append(
+                f"{_name(row)} {row.cell.n}: XLA compiled in the warm series of {many} of {row.count.ok} samples; "
+                f"the slowest of these calls took {units.significant(row.slowest or 0.0)} times its median"
+            )
+    for text, at in by_count.items():
+        where = "; ".join(f"{name} {', '.join(str(n) for n in sizes)}" for name, sizes in at.items())
+        warm = "" if lines else ", none in the warm calls"
+        lines.append(f"XLA compiles a sample in cold: {text} ({where}){warm}")
+    return lines
+
+
 def _not_steady(cell_rows: Sequence[CellRow]) -> list[str]:
     return [
-        f"* {row.cell.target} {row.cell.n}: {state} in {many} of {row.count.ok} warm series; "
+        f"* {_name(row)} {row.cell.n}: {state} in {many} of {row.count.ok} warm series; "
         "their warm is the last half's median"
         for row in cell_rows
         for state, many in row.not_steady.items()
@@ -52,8 +80,12 @@ def _not_steady(cell_rows: Sequence[CellRow]) -> list[str]:
 def _levels_and_bytecode(cell_rows: Sequence[CellRow]) -> list[str]:
     lines = []
     shown = [row for row in cell_rows if row.count.shows_times]
-    if any(row.cell.level == "not_applicable" for row in shown):
-        lines.append("cold level not_applicable: this target has no on-disk JIT cache that could be kept")
+    none = list(dict.fromkeys(row.cell.target for row in shown if row.cell.level == "not_applicable"))
+    if none:
+        lines.append(f"cold level of {', '.join(none)}: not_applicable, no on-disk JIT cache that could be kept")
+    for level in dict.fromkeys(row.cell.level for row in shown if row.cell.level != "not_applicable"):
+        where = list(dict.fromkeys(row.cell.target for row in shown if row.cell.level == level))
+        lines.append(f"cold level of {', '.join(where)}: {level}")
     if any(row.bytecode_incomplete for row in shown):
         lines.append("modules without a compiled file were loaded: import takes longer than it need")
     return lines

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from suite import classify, stats, steadiness
-from suite.records import PHASES, Cell, Kind, Reason, Run, Sample
+from suite.records import COLD_PHASES, PHASES, Cell, Kind, Reason, Run, Sample
 from suite.stats import Estimate
 
 #: A cell in which any sample has one of these shows no time, however many others are ok.
@@ -43,6 +43,10 @@ class CellRow:
     ratio: Estimate | None = None
     not_steady: dict[str, int] = field(default_factory=dict)
     bytecode_incomplete: bool = False
+    compiles: dict[str, list[int]] | None = None
+    """XLA compiles of each ok sample in "cold" and in "warm"; None where they cannot be counted."""
+    slowest: float | None = None
+    """The slowest warm call of the samples that compiled in their warm series, over its sample's median."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,28 @@ def _cell_row(cell: Cell, samples: list[Sample], planned: int) -> CellRow:
         ratio=stats.ratio(colds, warms),
         not_steady={state: states.count(state) for state in sorted(set(states))},
         bytecode_incomplete=any(_failed(sample, "bytecode") for sample in good),
+        compiles=_compiles(good),
+        slowest=max((_slowest(each) for each in good if _compiled_in(each, ("warm",))), default=None),
     )
+
+
+def _compiles(samples: Sequence[Sample]) -> dict[str, list[int]] | None:
+    if any(sample.compiles is None for sample in samples):
+        return None
+    return {
+        name: [_compiled_in(sample, phases) for sample in samples]
+        for name, phases in (("cold", COLD_PHASES), ("warm", ("warm",)))
+    }
+
+
+def _compiled_in(sample: Sample, phases: Sequence[str]) -> int:
+    found = sample.compiles or {}
+    return sum(found[name].count for name in phases if name in found)
+
+
+def _slowest(sample: Sample) -> float:
+    calls = sample.warm.calls_s if sample.warm else [1.0]
+    return max(calls) / statistics.median(calls)
 
 
 def target_rows(run: Run, samples: Sequence[Sample]) -> list[TargetRow]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -12,10 +13,24 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from suite import classify, events, proofs
+from suite import classify, compile_counts, events, proofs
 from suite.engines import Engine
 from suite.launch import Launcher, Outcome, launch
-from suite.records import PHASES, Caches, Cell, Interval, Kind, Planned, Reason, Sample, Status, Warm, to_json
+from suite.records import (
+    PHASES,
+    Caches,
+    Cell,
+    Compiles,
+    Interval,
+    Kind,
+    Planned,
+    Reason,
+    Sample,
+    Status,
+    Warm,
+    to_json,
+)
+from suite.stack import CompileLog
 from suite.watch import Watch
 
 #: Folders below a sample's private cache folder, by the variable that points there.
@@ -41,8 +56,11 @@ class Setting:
 
     engine: Engine
     environment: Callable[[Path, Mapping[str, str]], dict[str, str]]
-    """Makes a worker's environment from its private HOME and the cache variables."""
-    adapter: str
+    """Makes a worker's environment from its private HOME and what else it needs."""
+    probe_adapter: str
+    placement_environment: Callable[[Cell | None], Mapping[str, str]]
+    """What a cell's placement adds to it; for the probe (None), what all placements of the run add."""
+    compile_log: CompileLog | None
     ceiling_flops: float
     timeout_s: float
     operand_seed: int
@@ -76,17 +94,21 @@ def take(
         "v": events.PROTOCOL,
         "events": str(folder / "events.jsonl"),
         "kind": planned.kind,
-        "adapter": setting.adapter,
+        "adapter": cell.adapter if cell else setting.probe_adapter,
+        "placement": cell.placement if cell else "device",
         "device": cell.device if cell else "/device:CPU:0",
         "n": cell.n if cell else 0,
         "seed": setting.operand_seed,
         "dtype": cell.dtype if cell else "float32",
+        "precision": cell.precision if cell else "default",
         "warm_calls": warm_calls,
         "warm_s": warm_s,
         "modules_folder": str(folder / "modules"),
     }
     argv = setting.engine.worker_command(folder / "request.json")
-    environment = setting.environment(Path(variables["HOME"]), variables)
+    environment = setting.environment(
+        Path(variables["HOME"]), {**setting.placement_environment(cell), **variables}
+    )
     spawn_s = time.monotonic()
     request["spawn_s"] = spawn_s
     (folder / "request.json").write_text(to_json(request), encoding="utf-8")
@@ -117,6 +139,7 @@ def take(
         timeout_s=setting.timeout_s,
         started_utc=started_utc,
         load=load,
+        compiles=compile_counts.count(setting.compile_log, told.every("phase"), folder / "stderr.txt"),
     )
 
 
@@ -134,11 +157,13 @@ def record(
     timeout_s: float,
     started_utc: str,
     load: dict[str, Any],
+    compiles: dict[str, Compiles] | None = None,
 ) -> Sample:
     """Turn what a worker told and how it ended into a sample; a pure function."""
-    ended = classify.ending(outcome, told, stderr, raw_file, timeout_s)
+    ended = None
     try:
-        measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops)
+        ended = classify.ending(outcome, told, stderr, raw_file, timeout_s)
+        measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops, compiles)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Whole events of the right version that do not hold what they must: as good as garbage.
         measured = {}
@@ -161,6 +186,7 @@ def record(
         process={"pid": outcome.pid, "exit_code": outcome.exit_code, "signal": outcome.signal},
         load=load,
         caches=caches,
+        compiles=compiles,
         **measured,
     )
 
@@ -172,15 +198,20 @@ def _measured(
     told: events.Events,
     caches: Caches,
     ceiling_flops: float,
+    compiles: dict[str, Compiles] | None,
 ) -> dict[str, Any]:
     """Return the record's fields that come from events, and under "failed" the worst proof."""
     out: dict[str, Any] = {"wall_s": outcome.ended_s - outcome.spawn_s}
-    phases, out["engine_start"] = _phases(outcome, told)
-    out["phases"] = phases
-    out["untimed_s"] = out["wall_s"] - sum(each.end_s - each.begin_s for each in phases)
-    done = told.first("done")
+    started, done = told.first("started"), told.first("done")
+    # Where the worker's clock is not ours, its own first reading is where its times begin.
+    shared = started is None or classify.same_clock(started)
+    origin_s = outcome.spawn_s if shared or started is None else _moment(started["at_s"], None)
+    out["engine_start"] = "measured" if shared else "not_measured"
+    out["phases"] = phases = _phases(outcome, told, origin_s, shared)
     if done:
-        out["worker_wall_s"] = float(done["at_s"]) - outcome.spawn_s
+        out["worker_wall_s"] = _moment(done["at_s"], origin_s)
+    covered = out["wall_s"] if shared else out.get("worker_wall_s", 0.0)
+    out["untimed_s"] = covered - sum(each.end_s - each.begin_s for each in phases)
     for name in ("devices", "facts"):
         event = told.first(name)
         if event:
@@ -192,10 +223,10 @@ def _measured(
     for each in phases:
         length[each.name] += each.end_s - each.begin_s
     cold_s = length["build"] + length["compile"] + length["first_execution"]
-    out["first_result_s"] = float(first["at_s"]) - outcome.spawn_s
+    out["first_result_s"] = _moment(first["at_s"], origin_s)
     out["cold_s"] = cold_s
     out["question_clock_s"] = length["device_init"] + length["library_init"] + length["inputs"] + cold_s
-    out["scalar"] = first["scalar"]
+    out["scalar"] = _number(first["scalar"])
     series, drains = told.first("warm"), told.first("drains")
     warm = None
     if series:
@@ -213,7 +244,7 @@ def _measured(
     out["evidence"] = {"placement": placement, "bytecode": found, "results": told.every("result")}
     judged = {
         "result": proofs.result(told.every("result"), ["cold"] if kind == "fresh" else ["cold", "warm"]),
-        "device": proofs.device(placement, cell.n),
+        "device": proofs.device(placement, cell.n, compiles),
         "synchronised": proofs.synchronised(warm),
         "plausible": proofs.plausible(cell.n, length["first_execution"], warm, ceiling_flops),
         "cold": proofs.cold(caches.before, cell.level),
@@ -226,37 +257,47 @@ def _measured(
     return out
 
 
-def _phases(outcome: Outcome, told: events.Events) -> tuple[list[Interval], str]:
-    """Return all intervals relative to the spawn, and whether ``engine_start`` could be measured."""
-    started, ready = told.first("started"), told.first("ready")
+def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool) -> list[Interval]:
+    """Return all intervals relative to ``origin_s``; ``shared``: do worker and parent share a clock?"""
+    started, ready, done = told.first("started"), told.first("ready"), told.first("done")
     out = []
-    state = "measured"
     if started and ready:
-        if classify.same_clock(started):
-            out.append(Interval("engine_start", 0.0, outcome.executing_s - outcome.spawn_s))
-            begin = outcome.executing_s
-        else:
-            state, begin = "not_measured", float(started["at_s"])
-        # A worker can be quicker than the return of the call that started it.
-        begin = min(begin, float(started["at_s"]))
-        out.append(Interval("interpreter", begin - outcome.spawn_s, float(ready["at_s"]) - outcome.spawn_s))
+        begin = _moment(started["at_s"], origin_s)
+        if shared:
+            # A worker can be quicker than the return of the call that started it.
+            begin = min(outcome.executing_s - outcome.spawn_s, begin)
+            out.append(Interval("engine_start", 0.0, begin))
+        out.append(Interval("interpreter", begin, _moment(ready["at_s"], origin_s)))
     for event in told.every("phase"):
         if event["name"] not in PHASES:
             raise ValueError(f"phase {event['name']!r}")
-        begin_s, end_s = float(event["begin_s"]) - outcome.spawn_s, float(event["end_s"]) - outcome.spawn_s
+        begin_s, end_s = float(event["begin_s"]) - origin_s, float(event["end_s"]) - origin_s
         if not 0 <= begin_s <= end_s:
             raise ValueError(f"phase {event['name']} from {begin_s} to {end_s} s")
         out.append(Interval(event["name"], begin_s, end_s))
-    done = told.first("done")
-    if done and state == "measured":
+    if done and shared:
         # What the process itself takes to end: the kernel lets go of its memory.
-        out.append(Interval("teardown", float(done["at_s"]) - outcome.spawn_s, outcome.ended_s - outcome.spawn_s))
-    return out, state
+        out.append(Interval("teardown", _moment(done["at_s"], origin_s), outcome.ended_s - outcome.spawn_s))
+    return out
+
+
+def _moment(value: Any, origin_s: float | None) -> float:
+    """Return a clock reading, relative to ``origin_s`` where there is one; ValueError before it or not finite."""
+    at_s = _number(value) - (origin_s or 0.0)
+    if origin_s is not None and at_s < 0:
+        raise ValueError(f"a moment {-at_s:g} s before the start")
+    return at_s
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} where a number is expected")
+    return float(value)
 
 
 def _positive(value: Any) -> float:
-    number = float(value)
-    if not number > 0:
+    number = _number(value)
+    if number <= 0:
         raise ValueError(f"a time of {value!r} s")
     return number
 

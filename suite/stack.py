@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -24,6 +25,8 @@ STACKS = ROOT / "docker"
 Target = Literal["CPU", "GPU", "XLA_CPU", "XLA_GPU"]
 TARGETS: tuple[Target, ...] = ("CPU", "GPU", "XLA_CPU", "XLA_GPU")
 Placement = Literal["device", "jit"]
+Adapter = Literal["tf_session", "tf_function"]
+Wheels = Literal["cpu", "cuda"]
 Minor = Annotated[str, msgspec.Meta(pattern=r"^3\.\d+$")]
 Capability = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+a?$")]
 Version = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)*$")]
@@ -55,11 +58,13 @@ class Install(_Table, frozen=True):
     """How the environment is made. Sizes in MB (10**6 bytes).
 
     ``sdists``: by Python minor, the only packages that may come as a source archive.
+    ``cuda_mb``: what CUDA's wheels need more; 0 where the stack has none.
     """
 
     environment_mb: Annotated[int, msgspec.Meta(gt=0)]
     download_mb: Annotated[int, msgspec.Meta(gt=0)]
     sdists: dict[str, list[str]] = {}
+    cuda_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class CudaVersions(_Table, frozen=True):
@@ -85,12 +90,28 @@ class GpuCode(_Table, frozen=True):
 
 
 class Realisation(_Table, frozen=True):
-    """How this stack realises one target. ``jit_cache``: does it use an on-disk JIT cache?"""
+    """How this stack realises one target.
+
+    ``jit_cache``: does it use an on-disk JIT cache? ``adapter``: where it is not the stack's own.
+    ``environment``: variables that only these workers get, beside the stack's.
+    """
 
     target: Target
     placement: Placement
     device: Annotated[str, msgspec.Meta(pattern=r"^/device:[A-Z_]+:\d+$")]
     jit_cache: bool
+    adapter: Adapter | None = None
+    environment: dict[str, str] = {}
+
+
+class CompileLog(_Table, frozen=True):
+    """How the framework says on stderr that XLA compiled something.
+
+    ``pattern``: a regular expression whose only group is the time; ``seconds``: what one unit of it is.
+    """
+
+    pattern: str
+    seconds: Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Evidence(_Table, frozen=True):
@@ -107,7 +128,7 @@ class Definition(_Table, frozen=True):
     schema: Literal[1]
     name: str
     title: str
-    adapter: Literal["tf_session"]
+    adapter: Adapter
     framework: Framework
     python: Pythons
     install: Install
@@ -115,6 +136,7 @@ class Definition(_Table, frozen=True):
     gpu_code: GpuCode
     placements: Annotated[list[Realisation], msgspec.Meta(min_length=1)]
     environment: dict[str, str] = {}
+    compile_log: CompileLog | None = None
     evidence: list[Evidence] = []
 
 
@@ -128,9 +150,14 @@ class Stack(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.definition.name
 
-    def lock(self, minor: str) -> Path:
+    def lock(self, minor: str, wheels: Wheels = "cpu") -> Path:
         """Return the path of the hashed lock for a Python minor, which need not exist."""
-        return self.folder / f"requirements-py{minor}.lock"
+        suffix = "-cuda" if wheels == "cuda" else ""
+        return self.folder / f"requirements-py{minor}{suffix}.lock"
+
+    def has_cuda_wheels(self) -> bool:
+        """Tell whether CUDA comes as wheels, in a lock of their own."""
+        return self.definition.install.cuda_mb > 0
 
     def realisations(self, target: str) -> list[Realisation]:
         """Return the ways this stack realises ``target``, in the file's order."""
@@ -161,7 +188,7 @@ def load(name: str, stacks: Path = STACKS) -> Stack:
         file is malformed: the message names file, field and what was expected.
     """
     path = stacks / name / "stack.toml"
-    if not name or Path(name).name != name or not path.is_file():
+    if name not in names(stacks):
         raise _unknown(name, names(stacks))
     return Stack(definition=read_definition(path), folder=path.parent)
 
@@ -181,11 +208,42 @@ def read_definition(path: Path) -> Definition:
     except msgspec.ValidationError as error:
         what, _, field = str(error).partition(" - at `$")
         where = field.rstrip("`").lstrip(".") or "top level"
+        what += _what_may_be(where, what) + _offending_key(raw, where)
         raise SuiteError(Exit.NOT_PREPARED, f"{shown}: {where}: {what}", next_step) from error
     problem = _contradiction(definition, path.parent.name)
     if problem:
         raise SuiteError(Exit.NOT_PREPARED, f"{shown}: {problem}", next_step)
     return definition
+
+
+#: Fields whose values are words of a list: msgspec's message names only what was found.
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "schema": (1,),
+    "adapter": get_args(Adapter),
+    "target": TARGETS,
+    "placement": get_args(Placement),
+    "known": get_args(get_type_hints(Evidence)["known"]),
+}
+
+
+def _what_may_be(where: str, what: str) -> str:
+    choices = _CHOICES.get(where.rpartition(".")[2])
+    if not choices or not what.startswith("Invalid enum value"):
+        return ""
+    return f", expected one of: {', '.join(str(each) for each in choices)}"
+
+
+def _offending_key(raw: dict[str, Any], where: str) -> str:
+    """Return the key of a table of free keys that msgspec's path shows as [...], where one value is at fault."""
+    table, bracket, _ = where.partition("[...]")
+    if not bracket:
+        return ""
+    found: Any = raw
+    for part in re.findall(r"[^.\[\]]+", table):
+        found = found[int(part)] if isinstance(found, list) else found.get(part, {})
+    wanted = list if table.endswith("sdists") else str
+    at_fault = [key for key, value in found.items() if not isinstance(value, wanted)] if found else []
+    return f" (key {', '.join(at_fault)})" if at_fault else ""
 
 
 def _contradiction(definition: Definition, folder: str) -> str:
@@ -198,6 +256,14 @@ def _contradiction(definition: Definition, folder: str) -> str:
         if key in seen:
             return f"placements: expected each target and placement once, got {key} twice"
         seen.add(key)
+    log = definition.compile_log
+    if log is not None:
+        try:
+            groups = re.compile(log.pattern).groups
+        except re.error as error:
+            return f"compile_log.pattern: expected a regular expression: {error}"
+        if groups != 1:
+            return f"compile_log.pattern: expected one group, the time, got {groups}"
     minors = definition.python.minors()
     if len(set(minors)) != len(minors):
         return f"python.also: expected minors other than default, got {minors}"

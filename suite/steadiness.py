@@ -28,9 +28,10 @@ class Steadiness:
 def assess(calls_s: Sequence[float]) -> Steadiness:
     """Return the steadiness of one series of warm calls, in seconds, and its warm time.
 
-    A trend is a monotone drift (Kendall's tau over block medians), a shift a step between the halves
-    (Mann-Whitney); both must also be larger than LEAST_EFFECT. Where the series is not steady, warm is the
-    last half's median. Raises ValueError for an empty series.
+    It is not steady where block medians drift (Kendall's tau) or differ between the halves (Mann-Whitney), and by
+    more than LEAST_EFFECT; both tests are as sure of a step as of a drift, so what fits the medians better
+    names it: two levels are a shift, a line is a trend. Warm is then the last half's median.
+    Raises ValueError for an empty series.
     """
     if not calls_s:
         raise ValueError("a warm series without calls")
@@ -43,12 +44,27 @@ def assess(calls_s: Sequence[float]) -> Steadiness:
         from scipy import stats
 
         medians = _block_medians(calls_s)
-        if stats.kendalltau(range(len(medians)), medians).pvalue < SIGNIFICANCE:
-            return Steadiness("trend", last)
-        cut = len(medians) // 2
-        if stats.mannwhitneyu(medians[:cut], medians[cut:]).pvalue < SIGNIFICANCE:
-            return Steadiness("shift", last)
+        drift = stats.kendalltau(range(len(medians)), medians).pvalue
+        step = stats.mannwhitneyu(medians[: BLOCKS // 2], medians[BLOCKS // 2 :]).pvalue
+        if min(drift, step) < SIGNIFICANCE:
+            return Steadiness("shift" if _fits_step(medians) else "trend", last)
     return Steadiness("steady", statistics.median(calls_s))
+
+
+def _fits_step(medians: Sequence[float]) -> bool:
+    """Tell whether two levels lie closer to the medians than a straight line, by absolute deviation."""
+    from scipy import stats
+
+    def off(values: Sequence[float], level: float) -> float:
+        return sum(abs(value - level) for value in values)
+
+    step = min(
+        off(medians[:cut], statistics.median(medians[:cut])) + off(medians[cut:], statistics.median(medians[cut:]))
+        for cut in range(2, len(medians) - 1)
+    )
+    slope, intercept, _, _ = stats.theilslopes(medians)
+    line = sum(abs(value - intercept - slope * place) for place, value in enumerate(medians))
+    return bool(step < line)
 
 
 def _block_medians(calls_s: Sequence[float]) -> list[float]:

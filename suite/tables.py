@@ -23,6 +23,7 @@ CSV_COLUMNS = (
     *("cold_s", "cold_low_s", "cold_high_s"),
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high"),
+    *("compiles_cold", "compiles_warm"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
     *("first_result_s", "first_result_low_s", "first_result_high_s"),
     *("start_up_s", "start_up_low_s", "start_up_high_s"),
@@ -38,9 +39,7 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: 
     markdown = style == "github"
     parts = [_heading(run, samples, markdown)]
     parts.append(_title("What a shape pays once, and then", markdown) + _cells(cell_rows, style))
-    at = " and ".join(str(n) for n in sorted({row.cell.n for row in target_rows}))
-    title = f"What a process pays once (fresh samples at n = {at})"
-    parts.append(_title(title, markdown) + _targets(target_rows, style))
+    parts.append(_title("What a process pays once (fresh samples)", markdown) + _targets(target_rows, style))
     phases = _phases(target_rows, style)
     if phases:
         parts.append(_title("Where the first result's time went (median of fresh samples)", markdown) + phases)
@@ -63,6 +62,8 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         _spread(line, "cold", row.cold, "_s")
         _spread(line, "warm", row.warm, "_s")
         _spread(line, "ratio", row.ratio, "")
+        for name in ("cold", "warm"):
+            line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
         once = fresh.get(cell.id)
         if once:
             line["first_result_status"] = once.count.status
@@ -123,16 +124,13 @@ def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
 
 
 def _targets(target_rows: Sequence[TargetRow], style: str) -> str:
-    # One shape in the quick profile: then it stands in the title, and the cold level has room.
-    several = len({row.cell.n for row in target_rows}) > 1
     body = []
     for row in target_rows:
         first = units.seconds_with_interval(row.first_result) if row.first_result else "-"
         start = units.seconds_with_interval(row.start_up) if row.start_up else "-"
-        second = row.cell.n if several else row.cell.level
-        body.append([row.cell.target, second, first, start, _samples(row.count)])
-    header = ["target", "n" if several else "cold level", "first result [95 %]", "start-up [95 %]", "samples"]
-    return _table(body, header, style, "lrlll" if several else "lllll")
+        body.append([row.cell.target, row.cell.placement, row.cell.n, first, start, _samples(row.count)])
+    header = ["target", "via", "n", "first result [95 %]", "start-up [95 %]", "samples"]
+    return _table(body, header, style, "llrlll")
 
 
 def _phases(target_rows: Sequence[TargetRow], style: str) -> str:
@@ -144,7 +142,10 @@ def _phases(target_rows: Sequence[TargetRow], style: str) -> str:
         if any(name in row.phases_s for row in shown):
             values = [units.seconds(row.phases_s[name]) if name in row.phases_s else "-" for row in shown]
             body.append([name, *values])
-    header = ["phase", *(f"{row.cell.target} {row.cell.n}" for row in shown)]
+    # Two lines, so that four columns fit a terminal.
+    header = ["phase", *(f"{row.cell.target}\n{row.cell.placement} {row.cell.n}" for row in shown)]
+    if style == "github":
+        header = [each.replace("\n", " ") for each in header]
     return _table(body, header, style, "l" + "r" * len(shown))
 
 

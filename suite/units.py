@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from suite.stats import Estimate
 
@@ -26,9 +27,7 @@ def significant(value: float) -> str:
         return f"{value:.0f}"
     if size >= 9.995:
         return f"{value:.1f}"
-    if size >= 0.9995:
-        return f"{value:.2f}"
-    return f"{value:.3g}"
+    return f"{value:.{2 - math.floor(math.log10(size * 1.0005))}f}"
 
 
 def with_interval(estimate: Estimate) -> str:
@@ -53,7 +52,8 @@ def _interval(estimate: Estimate, scale: float) -> str:
 def _two_digits(value: float, down: bool) -> str:
     if value == 0:
         return "0"
-    digits = 1 - math.floor(math.log10(abs(value)))
-    step = 10.0**-digits
-    rounded = (math.floor if down else math.ceil)(value / step) * step
-    return f"{rounded:.{max(0, digits)}f}"
+    # In decimal, where 1.2 is 1.2: in binary it lies below, and would be rounded down to 1.1.
+    exact = Decimal(repr(value))
+    step = Decimal(1).scaleb(exact.adjusted() - 1)
+    rounded = exact.quantize(step, rounding=ROUND_FLOOR if down else ROUND_CEILING)
+    return f"{rounded:f}"

@@ -37,7 +37,10 @@ class Watch:
                 self._parents[os.pidfd_open(pid)] = pid
             except ProcessLookupError:
                 self._cause = f"process {pid}, which started this run, has ended"
-            except OSError:  # a kernel without pidfd: Ctrl-C still works, a killed make is not noticed
+            except (
+                OSError,
+                OverflowError,
+            ):  # no pidfd: Ctrl-C still works, a killed make is not noticed
                 continue
         return self
 

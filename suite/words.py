@@ -7,17 +7,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.plan import PROFILES, Profile
-from suite.stack import ROOT, TARGETS
+from suite.stack import ROOT, TARGETS, Wheels
 
 SMALLEST_N, LARGEST_N = 2, 46_000
 DTYPES = ("float32",)
 PRECISIONS = ("default", "ieee")
 LEVELS = ("process", "jit", "disk")
 PLACEMENTS = ("device", "jit", "all")
+WHEELS = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Words:
     python: str | None
     adopt: bool
     gpu: str | None
+    wheels: Wheels | None
 
 
 def parse(given: Mapping[str, str | None]) -> Words:
@@ -70,11 +73,12 @@ def parse(given: Mapping[str, str | None]) -> Words:
         precision=_one_of(given, "precision", PRECISIONS, "default"),
         budget_s=_number(given, "budget", profile.budget_s, 1, 30 * 86400.0),
         timeout_s=_number(given, "timeout", 300.0, 1, 86400.0),
-        out=Path(given.get("out") or ROOT / "results").expanduser().absolute(),
+        out=_folder(given.get("out")),
         engine=given.get("engine") or None,
         python=given.get("python") or None,
         adopt=_one_of(given, "adopt", ("0", "1"), "0") == "1",
         gpu=_gpu(given.get("gpu")),
+        wheels=cast("Wheels | None", _one_of(given, "wheels", WHEELS, "") or None),
     )
 
 
@@ -83,8 +87,15 @@ def listed(value: str | None) -> list[str]:
     return list(dict.fromkeys(part for part in re.split(r"[,\s]+", value or "") if part))
 
 
-def _targets(value: str | None) -> list[str]:
+def _some(word: str, value: str | None) -> list[str]:
     found = listed(value)
+    if value and not found:
+        raise _usage(word, value, "names nothing")
+    return found
+
+
+def _targets(value: str | None) -> list[str]:
+    found = _some("TARGETS", value)
     for each in found:
         if each not in TARGETS:
             raise _usage("TARGETS", each, f"is none of {', '.join(TARGETS)}")
@@ -93,11 +104,20 @@ def _targets(value: str | None) -> list[str]:
 
 def _shapes(value: str | None) -> list[int]:
     found = []
-    for each in listed(value):
-        if not each.isascii() or not each.isdigit() or not SMALLEST_N <= int(each) <= LARGEST_N:
-            raise _usage("SHAPES", each, f"is no whole number from {SMALLEST_N} to {LARGEST_N}")
+    for each in _some("SHAPES", value):
+        # The length first: Python refuses to convert thousands of digits.
+        is_number = each.isascii() and each.isdigit() and len(each) <= 9
+        if not is_number or not SMALLEST_N <= int(each) <= LARGEST_N:
+            raise _usage("SHAPES", each[:40], f"is no whole number from {SMALLEST_N} to {LARGEST_N}")
         found.append(int(each))
     return sorted(set(found))
+
+
+def _folder(value: str | None) -> Path:
+    try:
+        return Path(value or ROOT / "results").expanduser().absolute()
+    except RuntimeError as error:  # ~somebody who does not exist
+        raise _usage("OUT", str(value), f"cannot be found: {error}") from error
 
 
 def _gpu(value: str | None) -> str | None:
@@ -126,6 +146,8 @@ def _number(
         return default
     kind = "whole number" if whole else "number"
     try:
+        if "_" in text:  # Python would take it
+            raise ValueError
         value = float(int(text)) if whole else float(text)
     except ValueError:
         value = float("nan")

@@ -57,13 +57,14 @@ def _carry_out(request, channel, phases):
 
 
 def _adapter(request):
+    # By name, so that only the asked one is loaded.
     if request["adapter"] == "tf_session":
-        import tf_session
-
-        return tf_session.Adapter(
-            request["device"], request["modules_folder"], sample.timed_compiles(request["kind"])
-        )
-    raise ValueError("no adapter %r" % (request["adapter"],))
+        import tf_session as module
+    elif request["adapter"] == "tf_function":
+        import tf_function as module
+    else:
+        raise ValueError("no adapter %r" % (request["adapter"],))
+    return module.Adapter(request, sample.timed_compiles(request["kind"]))
 
 
 def _is_out_of_memory(adapter, error):

@@ -8,10 +8,21 @@ another operand: the preparatory call has its own nodes in the same Session.
 
 import os
 
+import hlo
+
 NAME = "tf_session"
 
 #: Kernels that compute the product, under any name that an optimiser gives it.
-PRODUCT_OPS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "_FusedMatMul")
+PRODUCT_OPS = (
+    "MatMul",
+    "BatchMatMul",
+    "BatchMatMulV2",
+    "BatchMatMulV3",
+    "_FusedMatMul",
+    "_MklMatMul",
+    "_MklFusedMatMul",
+    "_MklBatchMatMulV2",
+)
 #: Name of the operand's variable; a second one of the same graph is called operand_1.
 OPERAND = "operand"
 #: On an XLA device the whole call is one compiled cluster, run by this kernel.
@@ -20,6 +31,7 @@ CLUSTER_RUN = "_XlaRun"
 EVIDENCE_OPS = PRODUCT_OPS + (
     CLUSTER_RUN,
     "VarHandleOp",
+    "_Arg",
     "ReadVariableOp",
     "Identity",
     "Transpose",
@@ -43,15 +55,15 @@ class Adapter(object):
     #: Compiling is not a step of its own: it happens inside the first ``session.run``.
     compile = None
 
-    def __init__(self, device, modules_folder, timed_clusters):
-        """Take the asked device and, for an XLA device, where to keep the module of the evidence call.
+    def __init__(self, request, timed_compiles):
+        """Take the request's device and, for an XLA device, where to keep the module of the evidence call.
 
-        ``timed_clusters`` is how many clusters this sample compiles before that call: they are never
+        ``timed_compiles`` is how many clusters this sample compiles before that call: they are never
         dumped, because dumping is not free.
         """
-        self._device = device
-        self._modules_folder = modules_folder
-        self._timed_clusters = timed_clusters
+        self._device = request["device"]
+        self._modules_folder = request["modules_folder"]
+        self._timed_compiles = timed_compiles
         self._tf = None
         self._graph = None
         self._session = None
@@ -65,7 +77,8 @@ class Adapter(object):
             os.environ["XLA_FLAGS"] = self._dump_flags()
         import tensorflow
 
-        self._tf = tensorflow
+        # TensorFlow 2 has Sessions there, and 1.14 has the same names.
+        self._tf = tensorflow.compat.v1
 
     def devices(self):
         """Return the names of all devices, as ``/device:CPU:0``. Opens the Session if there is none."""
@@ -83,7 +96,7 @@ class Adapter(object):
         """Put the operand, shape (n, n), on the device, and make room for the outputs there, as NaN."""
         tf = self._tf
         n = m.shape[0]
-        first = {"m": m, "rows": _nan(m, (n,)), "last": _nan(m, (n,))}
+        first = {"m": m, "rows": nan_like(m, (n,)), "last": nan_like(m, (n,))}
         feeds = {}
         with self._graph.as_default(), tf.device(self._device):
             for name, value in sorted(first.items()):
@@ -155,11 +168,11 @@ class Adapter(object):
             for node in graph.node
             if node.op in EVIDENCE_OPS
         ]
-        return {"nodes": nodes, "modules": self._modules()}
+        return {"nodes": nodes, "modules": self._modules(), "compiled": False}
 
     def _dump_flags(self):
         os.makedirs(self._modules_folder)
-        later = "[%d-9]|[1-9][0-9]+" % self._timed_clusters
+        later = "[%d-9]|[1-9][0-9]+" % self._timed_compiles
         return " ".join(
             [
                 os.environ.get("XLA_FLAGS", ""),
@@ -177,8 +190,8 @@ class Adapter(object):
             if not name.endswith("after_optimizations.txt"):
                 continue
             with open(os.path.join(self._modules_folder, name), "r", encoding="utf-8") as file:
-                lines = [line.strip() for line in file]
-            modules.append({"name": lines[0], "dots": [line for line in lines if " dot(" in line][:8]})
+                text = file.read()
+            modules.append({"name": text.split(",", 1)[0].split("\n", 1)[0], "dots": hlo.dots(text)[:8]})
         return modules
 
     def facts(self):
@@ -223,7 +236,8 @@ class Adapter(object):
         )
 
 
-def _nan(like, shape):
+def nan_like(like, shape):
+    """Return an array of ``shape`` with the dtype of ``like``, full of NaN."""
     import numpy
 
     return numpy.full(shape, numpy.nan, dtype=like.dtype)

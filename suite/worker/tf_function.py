@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapter ``tf_function``: ``tf.function``, plain or compiled by XLA as a whole, as TensorFlow 2 users run it.
+
+The verbs are those of every adapter (see tf_session.py).
+"""
+
+import hlo
+from tf_session import EVIDENCE_OPS, Unavailable, nan_like
+
+NAME = "tf_function"
+PRECISIONS = ("default", "ieee")
+
+
+class Adapter(object):
+    """One process's TensorFlow 2, one device."""
+
+    #: Tracing is ``build``; XLA compiles inside the first call, and offers no call that only compiles.
+    compile = None
+
+    def __init__(self, request, timed_compiles):
+        self._device = request["device"]
+        self._jit = request["placement"] == "jit"
+        self._precision = request["precision"]
+        self._tf = None
+        self._variables = {}
+        self._function = None
+
+    def import_framework(self):
+        import tensorflow
+
+        self._tf = tensorflow
+
+    def devices(self):
+        """Return the names of all devices, as ``/device:CPU:0``; creates them."""
+        return sorted(_device(each.name) for each in self._tf.config.list_logical_devices())
+
+    def open(self):
+        """Create the devices, soft placement off. Raises :class:`Unavailable`."""
+        tf = self._tf
+        tf.config.set_soft_device_placement(False)
+        if self._precision == "ieee":
+            # TF32 is on by default from TensorFlow 2.4, on GPUs that have it.
+            tf.config.experimental.enable_tensor_float_32_execution(False)
+        present = self.devices()
+        if self._device not in present:
+            raise Unavailable(self._device, present)
+
+    def place(self, m):
+        """Put the operand, shape (n, n), on the device, and make room for the outputs there, as NaN."""
+        tf = self._tf
+        n = m.shape[0]
+        with tf.device(self._device):
+            for name, value in (("m", m), ("rows", nan_like(m, (n,))), ("last", nan_like(m, (n,)))):
+                self._variables[name] = tf.Variable(value, trainable=False, name=name)
+        self.drain()  # a copy to the device may still be under way
+
+    def build(self):
+        """Trace the call; nothing runs yet."""
+        self._function = self._new_function()
+        self._function.get_concrete_function()
+
+    def execute(self):
+        """Make the call once; return its scalar, a Python float on the host."""
+        return float(self._function())
+
+    def drain(self):
+        """Wait until nothing is outstanding on the device: read what the last call wrote there last."""
+        self._variables["last"].numpy()
+
+    def outputs(self):
+        """Return the row sums and the last row of the last call, NumPy arrays of shape (n,)."""
+        return {name: self._variables[name].numpy() for name in ("rows", "last")}
+
+    def poison(self):
+        """Overwrite the kept outputs with NaN: what is read afterwards was written by a later call."""
+        for name in ("rows", "last"):
+            variable = self._variables[name]
+            variable.assign(nan_like(variable.numpy(), variable.shape))
+
+    def evidence(self):
+        """Return what ran, after the series; nothing of it is timed.
+
+        Returns
+        -------
+        dict
+            ``outputs_on``: where the scalar of one more call is. Plain: ``nodes`` as in tf_session, of the
+            partition graphs of one call of the same Python function, traced again: the runtime hands out
+            graphs only while a function is made. Compiled: ``modules``, what XLA makes of this very
+            function (compiled once more).
+        """
+        from tensorflow.python.eager import context
+
+        scalar = self._function()
+        out = {"nodes": [], "modules": [], "compiled": self._jit, "outputs_on": _device(scalar.device)}
+        if self._jit:
+            with self._tf.device(self._device):
+                text = self._function.experimental_get_compiler_ir()(stage="optimized_hlo")
+            out["modules"] = [{"name": text.split(",", 1)[0], "dots": hlo.dots(text)[:8]}]
+            return out
+        runtime = context.context()
+        runtime.enable_graph_collection()
+        try:
+            float(self._new_function()())
+            functions = runtime.export_run_metadata().function_graphs
+        finally:
+            runtime.disable_graph_collection()
+        out["nodes"] = [
+            {"name": node.name, "op": node.op, "device": _device(node.device), "inputs": list(node.input)}
+            for function in functions
+            for graph in function.partition_graphs
+            for node in graph.node
+            if node.op in EVIDENCE_OPS
+        ]
+        return out
+
+    def facts(self):
+        """Return versions and settings that are part of what was measured."""
+        import numpy
+
+        tf = self._tf
+        return {
+            "framework_version": tf.__version__,
+            "numpy_version": numpy.__version__,
+            "intra_op_threads": tf.config.threading.get_intra_op_parallelism_threads() or "default",
+            "inter_op_threads": tf.config.threading.get_inter_op_parallelism_threads() or "default",
+            "optimizer": "default",
+            "soft_placement": tf.config.get_soft_device_placement(),
+            "precision": self._precision_in_force(),
+        }
+
+    def is_out_of_memory(self, error):
+        """Tell whether an exception of the framework means that memory ran out."""
+        return isinstance(error, self._tf.errors.ResourceExhaustedError)
+
+    def close(self):
+        """Let go of what was held."""
+        self._variables.clear()
+        self._function = None
+
+    def _new_function(self):
+        tf = self._tf
+        m, rows, last = (self._variables[name] for name in ("m", "rows", "last"))
+
+        def call():
+            with tf.device(self._device):
+                with tf.name_scope("operand"):  # what it is called in the graph that runs
+                    read = m.read_value()
+                product = tf.matmul(read, read, transpose_b=True)
+                scalar = tf.reduce_sum(product)
+                rows.assign(tf.reduce_sum(product, axis=1), read_value=False)
+                last.assign(product[-1], read_value=False)
+                return scalar
+
+        if not self._jit:
+            return tf.function(call)
+        try:
+            return tf.function(call, jit_compile=True)
+        except TypeError:  # its name before TensorFlow 2.5
+            return tf.function(call, experimental_compile=True)
+
+    def _precision_in_force(self):
+        tf = self._tf
+        if "GPU" not in self._device or not tf.config.experimental.tensor_float_32_execution_enabled():
+            return "ieee"
+        gpu = tf.config.list_physical_devices("GPU")[0]
+        capability = tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
+        return "tf32" if capability[0] >= 8 else "ieee"
+
+
+def _device(name):
+    return "/device:" + name.split("/device:")[-1]
