@@ -162,9 +162,12 @@ class Adapter(object):
         tf = self._tf
         if "GPU" not in self._device or not tf.config.experimental.tensor_float_32_execution_enabled():
             return "ieee"
-        gpu = tf.config.list_physical_devices("GPU")[0]
-        capability = tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
-        return "tf32" if capability[0] >= 8 else "ieee"
+        details = [
+            tf.config.experimental.get_device_details(each) for each in tf.config.list_physical_devices("GPU")
+        ]
+        # Tensor cores take TF32 from compute capability 8.0 on.
+        ampere = any(each.get("compute_capability", (0, 0))[0] >= 8 for each in details)
+        return "tf32" if ampere else "ieee"
 
 
 def _device(name):

@@ -22,5 +22,19 @@ def made(require):
 @pytest.fixture
 def taker(made, tmp_path: Path) -> Taker:
     """Takes samples with that environment, raw files below the test's folder."""
-    flags = dict(stack.load("tf1.14-cuda10").definition.environment)
-    return Taker(made.python, tmp_path / "raw", flags)
+    return Taker(made.python, tmp_path / "raw", stack.load("tf1.14-cuda10"))
+
+
+@pytest.fixture(scope="session")
+def made221(require):
+    """The real environment of tf2.21-cuda12, without CUDA's wheels, made once for the session."""
+    require("py312")
+    return environment.prepare(
+        stack.load("tf2.21-cuda12"), "3.12", environ=os.environ, named=None, wheels="cpu", report=print
+    )
+
+
+@pytest.fixture
+def taker221(made221, tmp_path: Path) -> Taker:
+    """Takes samples of tf2.21-cuda12."""
+    return Taker(made221.python, tmp_path / "raw", stack.load("tf2.21-cuda12"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from suite import host, sampling
+from suite import host, plan, sampling
 from suite.engines import WORKER
 from suite.engines.local import Local
-from suite.records import Cell, Planned, Sample
+from suite.records import Planned, Sample
+from suite.stack import Stack
 from suite.watch import Watch
 from suite.worker_env import clean_environment
 
@@ -20,12 +21,11 @@ _NUMBERS = itertools.count()
 
 @dataclass
 class Taker:
-    """Takes samples with one environment into one folder."""
+    """Takes samples of one stack, with its environment made, into one folder."""
 
     python: Path
     folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    ceiling_flops: float = 0.0
+    stack: Stack
 
     def __post_init__(self) -> None:
         self.ceiling_flops = host.float32_ceiling_flops(host.fingerprint())[0]
@@ -35,20 +35,25 @@ class Taker:
         target: str,
         n: int,
         *,
+        placement: str = "device",
         kind: str = "prepared",
         warm_calls: int = 30,
         worker: Path = WORKER,
         timeout_s: float = 120.0,
     ) -> Sample:
-        """Take one sample, device placement; return its record."""
-        planned = Planned(f"{kind}.{next(_NUMBERS)}", kind, f"{target}.device.{n}", 1)  # type: ignore[arg-type]
+        """Take one sample; return its record."""
+        planned = Planned(f"{kind}.{next(_NUMBERS)}", kind, f"{target}.{placement}.{n}", 1)  # type: ignore[arg-type]
+        [how] = [each for each in self.stack.realisations(target) if each.placement == placement]
+        definition = self.stack.definition
         with Watch({}) as watch:
             setting = sampling.Setting(
                 engine=Local(python=self.python, worker=worker),
-                environment=lambda home, caches: clean_environment(
-                    os.environ, home, {**self.environment, **caches}
+                environment=lambda home, more: clean_environment(
+                    os.environ, home, {**definition.environment, **more}
                 ),
-                adapter="tf_session",
+                probe_adapter=definition.adapter,
+                placement_environment=lambda _: how.environment,
+                compile_log=definition.compile_log,
                 ceiling_flops=self.ceiling_flops,
                 timeout_s=timeout_s,
                 operand_seed=20190614,
@@ -56,29 +61,22 @@ class Taker:
                 load=dict,
                 watch=watch,
             )
-            return sampling.take(setting, planned, cell(target, n), 0, warm_calls=warm_calls)
+            [cell] = plan.cells(
+                self.stack,
+                [target],
+                placement,
+                [n],
+                dtype="float32",
+                precision="default",
+                level="jit",
+                python=definition.python.default,
+                engine="local",
+            )
+            return sampling.take(setting, planned, cell, 0, warm_calls=warm_calls)
 
     def raw(self, sample: Sample, name: str) -> str:
         """Return one of a sample's raw files."""
         return (self.folder / sample.id / name).read_text(encoding="utf-8", errors="replace")
-
-
-def cell(target: str, n: int) -> Cell:
-    """Return the cell of one target and size, placement ``device``."""
-    return Cell(
-        id=f"{target}.device.{n}",
-        stack="tf1.14-cuda10",
-        target=target,
-        placement="device",
-        device=f"/device:{target}:0",
-        op="matmul",
-        n=n,
-        dtype="float32",
-        precision="default",
-        level="not_applicable" if target.endswith("CPU") else "jit",
-        python="3.6",
-        engine="local",
-    )
 
 
 def plant(folder: Path, fault: str) -> Path:
