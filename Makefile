@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench list doctor collect test test-fast lint lock clean
+.PHONY: help bench reproduce list doctor collect test test-fast lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -12,7 +12,7 @@ quoted = '$(subst ','\'',$($(1)))'
 flag = $(if $(call given,$(1)), --$(2) $(call quoted,$(1)))
 
 WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,targets)$(call flag,SHAPES,shapes)$(call \
-  flag,SAMPLES,samples)$(call flag,PROFILE,profile)$(call flag,LEVEL,level)$(call flag,PLACEMENT,placement)$(call \
+  flag,SAMPLES,samples)$(call flag,REPEATS,repeats)$(call flag,PROFILE,profile)$(call flag,LEVEL,level)$(call flag,PLACEMENT,placement)$(call \
   flag,DTYPE,dtype)$(call flag,PRECISION,precision)$(call flag,GPU,gpu)$(call flag,BUDGET,budget)$(call \
   flag,TIMEOUT,timeout)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
 
@@ -25,16 +25,17 @@ WATCH = COLDWARM_WATCH=$$PPID
 
 help:
 	@echo 'make bench STACK=...     measure a stack: cold and warm, each number proven'
+	@echo 'make reproduce STACK=... the snippet of the question, beside its numbers'
 	@echo 'make list                the stacks, and what this machine has of them'
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do where it cannot'
 	@echo 'make collect             the tables of stored runs again'
 	@echo 'make test | test-fast | lint | lock | clean'
-	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU'
+	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU'
 	@echo '       BUDGET TIMEOUT OUT PYTHON WHEELS ADOPT; lists by comma or space'
 
-bench:
+bench reproduce:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
-	  $(WATCH) "$$py" -m nox -s 'bench($(if $(call given,STACK),$(STACK)))' --$(WORDS)
+	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)
 
 list:
 	@$(HOST); "$$py" -m suite list

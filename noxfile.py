@@ -32,6 +32,16 @@ def bench(session, stack):
 
 
 @nox.session(python=False)
+@nox.parametrize("stack", [nox.param(name, id=name) for name in STACKS])
+def reproduce(session, stack):
+    """Run the question's snippet on one stack; arguments after -- are flags of `python -m suite reproduce`."""
+    flags = list(session.posargs)
+    if "--stack" not in flags:
+        flags += ["--stack", stack]
+    suite(session, "reproduce", *flags)
+
+
+@nox.session(python=False)
 def lock(session):
     """Lock every stack again, one lock a Python minor; pins that still fit stay."""
     for name in STACKS:

@@ -189,6 +189,4 @@ def finish(folder: Path, report: Callable[[str], None]) -> None:
         what = f"{folder}: the tables cannot be written: {error.strerror or error}"
         next_step = "The samples are kept: make collect derives the tables."
         raise SuiteError(Exit.CELLS_FAILED, what, next_step) from error
-    from suite import tables
-
-    report(tables.text(run, samples, notes))
+    report(collect.text(run, samples, notes))

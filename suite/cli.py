@@ -16,33 +16,37 @@ from suite import __version__
 from suite.errors import SuiteError
 from suite.exits import Exit, closing_line, first_that_applies
 
-_WORDS: tuple[tuple[str, str], ...] = (
-    ("stack", "The stack to measure: a folder of docker/."),
-    ("engine", "Where samples run: docker, podman or local. Default: the first that is there."),
-    ("targets", "CPU, GPU, XLA_CPU, XLA_GPU. Default: all; naming one makes its absence exit 3."),
-    ("shapes", "Sizes n of the n x n matmul. Default: those of the profile."),
-    ("samples", "Samples of each kind a cell. Default: those of the profile."),
-    ("profile", "quick, full or publish. Default: quick."),
-    ("level", "Cold level. In this version: jit, a new empty cache folder per sample."),
-    ("placement", "device, jit or all."),
-    ("dtype", "In this version: float32."),
-    ("precision", "default or ieee."),
-    ("gpu", "Index or UUID of the GPU."),
-    ("budget", "Seconds for the whole run. Default: 600 in quick."),
-    ("timeout", "Seconds for one sample. Default: 300."),
-    ("out", "Folder for results. Default: results."),
-    ("python", "The stack's Python: a minor (3.7) or an interpreter's path."),
-    ("wheels", "cpu or cuda. Default: cuda where an NVIDIA driver is present."),
-    ("adopt", "1: use the interpreter of --python as it is, with its own packages."),
-)
+_WORDS: dict[str, str] = {
+    "stack": "The stack to measure: a folder of docker/.",
+    "engine": "Where samples run: docker, podman or local. Default: the first that is there.",
+    "targets": "CPU, GPU, XLA_CPU, XLA_GPU. Default: all; naming one makes its absence exit 3.",
+    "shapes": "Sizes n of the n x n matmul. Default: those of the profile.",
+    "samples": "Samples of each kind a cell. Default: those of the profile.",
+    "repeats": "Whole processes of the snippet. Default: 1; 5 to publish.",
+    "profile": "quick, full or publish. Default: quick.",
+    "level": "Cold level. In this version: jit, a new empty cache folder per sample.",
+    "placement": "device, jit or all.",
+    "dtype": "In this version: float32.",
+    "precision": "default or ieee.",
+    "gpu": "Index or UUID of the GPU.",
+    "budget": "Seconds for the whole run. Default: 600 in quick.",
+    "timeout": "Seconds for one sample. Default: 300.",
+    "out": "Folder for results. Default: results.",
+    "python": "The stack's Python: a minor (3.7) or an interpreter's path.",
+    "wheels": "cpu or cuda. Default: cuda where an NVIDIA driver is present.",
+    "adopt": "1: use the interpreter of --python as it is, with its own packages.",
+}
 
 _Command = Callable[..., Any]
 
 
-def _with_words(command: _Command) -> _Command:
-    for name, text in reversed(_WORDS):
-        command = click.option(f"--{name}", default=None, metavar=name.upper(), help=text)(command)
-    return command
+def _with_words(*names: str) -> Callable[[_Command], _Command]:
+    def decorate(command: _Command) -> _Command:
+        for name in reversed(names):
+            command = click.option(f"--{name}", default=None, metavar=name.upper(), help=_WORDS[name])(command)
+        return command
+
+    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
@@ -52,7 +56,7 @@ def cli() -> None:
 
 
 @cli.command(epilog=click.style("Lists are separated by commas or spaces: --shapes 50,500"))
-@_with_words
+@_with_words(*(name for name in _WORDS if name != "repeats"))
 def bench(**given: str | None) -> Exit:
     """Measure one stack: K fresh processes a cell, cold and warm apart, each number proven.
 
@@ -62,11 +66,26 @@ def bench(**given: str | None) -> Exit:
     --------  ------  ---  -------  -------  ------------------  ---------
     EXAMPLE
     """
-    from suite import words
-    from suite.measure import run_bench
+    from suite import measure, words
 
-    command = ["python", "-m", "suite", *sys.argv[1:]]
-    code, _ = run_bench(words.parse(given), os.environ, command, _print)
+    code, _ = measure.run(words.parse(given), os.environ, _command(), _print)
+    return code
+
+
+@cli.command()
+@_with_words(
+    *("stack", "engine", "targets", "shapes", "repeats", "budget", "gpu", "out", "python", "wheels", "adopt")
+)
+def reproduce(**given: str | None) -> Exit:
+    """Run the snippet of the question as it was, and set its numbers beside the question's.
+
+    \b
+    $ python -m suite reproduce --stack tf1.14-cuda10
+    EXAMPLE
+    """
+    from suite import measure, words
+
+    code, _ = measure.run(words.parse(given), os.environ, _command(), _print, protocol="reproduce")
     return code
 
 
@@ -130,6 +149,10 @@ def check_stack(name: str) -> Exit:
 
     stacks.load(name)
     return Exit.DONE
+
+
+def _command() -> list[str]:
+    return ["python", "-m", "suite", *sys.argv[1:]]
 
 
 def _print(text: str) -> None:

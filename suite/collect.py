@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from suite import journal, tables
+from suite import journal, pair_tables, tables
 from suite.records import Run, Sample
 
 TABLE_MD = "table.md"
@@ -24,9 +25,16 @@ def derive(folder: Path) -> tuple[Run, list[Sample], list[str]]:
     """
     run = journal.read_run(folder)
     samples, notes = journal.read_samples(folder)
-    journal.write_atomically(folder / TABLE_MD, tables.text(run, samples, notes, style="github"))
-    journal.write_atomically(folder / TABLE_CSV, tables.as_csv(run, samples))
+    journal.write_atomically(folder / TABLE_MD, text(run, samples, notes, style="github"))
+    as_csv = pair_tables.as_csv if run.protocol == "reproduce" else tables.as_csv
+    journal.write_atomically(folder / TABLE_CSV, as_csv(run, samples))
     return run, samples, notes
+
+
+def text(run: Run, samples: Sequence[Sample], notes: Sequence[str], style: str = "simple") -> str:
+    """Return a run's tables, whatever its protocol; ``style`` as in :func:`suite.tables.text`."""
+    of = pair_tables.text if run.protocol == "reproduce" else tables.text
+    return of(run, samples, notes, style)
 
 
 def run_folders(path: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from suite import collect, progress, tables
+from suite import collect, progress
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Unreadable
@@ -41,6 +41,6 @@ def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str]
             continue
         if stack and run.stack.get("name") != stack:
             continue
-        report(("\n" if good else "") + tables.text(run, samples, notes))
+        report(("\n" if good else "") + collect.text(run, samples, notes))
         good += 1
     return Exit.CELLS_FAILED if bad else Exit.DONE

@@ -20,8 +20,8 @@ def count(log: CompileLog | None, phases: Sequence[Mapping[str, Any]], stderr: P
     log
         How the stack's framework says that it compiled; None where it does not.
     phases
-        The worker's phase events. ``stderr_bytes`` of each are the sizes of its stderr at begin and end: what
-        lies between was written during the phase. None where stderr is no file of the worker's own.
+        The worker's events of phases and pairs, each with its name. ``stderr_bytes`` of each are the sizes of its
+        stderr at begin and end: what lies between was written meanwhile. None where stderr is no file of its own.
     stderr
         That file.
     """
@@ -34,6 +34,8 @@ def count(log: CompileLog | None, phases: Sequence[Mapping[str, Any]], stderr: P
     pattern = re.compile(log.pattern.encode())
     found: dict[str, list[float]] = {}
     for phase in phases:
+        if "name" not in phase:
+            continue
         begin, end = phase.get("stderr_bytes") or (None, None)
         if begin is None or end is None:
             return None

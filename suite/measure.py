@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the words of ``bench`` to a finished run: engine, environment, plan, samples, tables."""
+"""From the words of ``bench`` or ``reproduce`` to a finished run: engine, environment, plan, samples, tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from suite import bench, environment, host, journal, plan, progress, provenance, pythons, stack
+from suite import bench, environment, host, journal, plan, progress, provenance, pythons, reproduce, stack
 from suite.engines import WORKER, Engine
 from suite.engines.choose import choose
 from suite.engines.local import Local
@@ -19,7 +19,8 @@ from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Journal
 from suite.launch import launch
-from suite.records import Cell, Plan, Run
+from suite.question import question
+from suite.records import Cell, Plan, Planned, Protocol, Run
 from suite.replay import Replay, ReplayEngine
 from suite.sampling import CACHE_VARIABLES, Setting
 from suite.stack import Stack
@@ -31,17 +32,18 @@ from suite.worker_env import clean_environment
 OPERAND_SEED = 20190614
 
 
-def run_bench(
+def run(
     words: Words,
     environ: Mapping[str, str],
     command: Sequence[str],
     report: Callable[[str], None],
     *,
+    protocol: Protocol = "isolated",
     worker: Path = WORKER,
     stacks: Path = stack.STACKS,
     recording: Path | None = None,
 ) -> tuple[Exit, Path]:
-    """Measure one stack by the isolated protocol and print its tables.
+    """Measure one stack by one of the two protocols and print its tables.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def run_bench(
     minor, engine = _prepare(words, chosen, environ, worker, recording)
     machine = host.fingerprint()
     ceiling, ceiling_text = host.float32_ceiling_flops(machine)
-    cells = _cells(words, chosen, minor, name)
+    cells = _cells(words, chosen, minor, name, protocol)
     extra = dict(chosen.definition.environment)
     if words.gpu is not None:
         extra.update(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=words.gpu)
@@ -80,7 +82,7 @@ def run_bench(
     shown = worker_environment(Path("HOME"), dict.fromkeys(CACHE_VARIABLES, "private"))
     run_id = journal.new_run_id()
     folder = words.out / chosen.name / run_id
-    run = Run(
+    record = Run(
         run_id=run_id,
         created_utc=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         command=list(command),
@@ -90,9 +92,10 @@ def run_bench(
         engine={"name": name, "why": why, "ceiling_flops": ceiling, "ceiling": ceiling_text},
         host=machine,
         worker_environment=shown,
-        plan=_plan(words, cells),
+        plan=_plan(words, cells) if protocol == "isolated" else _reproduce_plan(words, cells),
+        protocol=protocol,
     )
-    log = Journal.create(folder, run)
+    log = Journal.create(folder, record)
     try:
         with Watch(environ) as watch:
             setting = Setting(
@@ -103,13 +106,14 @@ def run_bench(
                 compile_log=chosen.definition.compile_log,
                 ceiling_flops=ceiling,
                 timeout_s=words.timeout_s,
-                operand_seed=run.plan.operand_seed,
+                operand_seed=record.plan.operand_seed,
                 raw=folder / journal.RAW,
                 load=host.load,
                 watch=watch,
                 launch=launch if recording is None else Replay(recording),
             )
-            measured = bench.Bench(run, setting, log, watch)
+            runner = bench.Bench if protocol == "isolated" else reproduce.Reproduce
+            measured = runner(record, setting, log, watch)
             try:
                 measured.measure()
             finally:
@@ -121,7 +125,8 @@ def run_bench(
         progress.say(f"interrupted ({interrupted}): what was measured is in {_shown(folder)}")
     else:
         progress.say(f"results: {_shown(folder)}")
-    return bench.verdict(run, measured.samples, bool(interrupted)), folder
+    verdict = bench.verdict if protocol == "isolated" else reproduce.verdict
+    return verdict(record, measured.samples, bool(interrupted)), folder
 
 
 def _prepare(
@@ -141,12 +146,15 @@ def _prepare(
     return minor, Local(python=made.python, made=made.identity(), worker=worker)
 
 
-def _cells(words: Words, chosen: Stack, minor: str, engine: str) -> list[Cell]:
+def _cells(words: Words, chosen: Stack, minor: str, engine: str, protocol: Protocol) -> list[Cell]:
+    targets: Sequence[str] = words.targets
+    if protocol == "reproduce":
+        targets = [each for each in reproduce.TARGETS if each in words.targets]
     return plan.cells(
         chosen,
-        words.targets,
-        words.placement or "all",
-        words.shapes,
+        targets,
+        "device" if protocol == "reproduce" else words.placement or "all",
+        question().shapes() if protocol == "reproduce" and not words.shapes_given else words.shapes,
         dtype=words.dtype,
         precision=words.precision,
         level=words.level,
@@ -191,6 +199,25 @@ def _plan(words: Words, all_cells: list[Cell]) -> Plan:
         operand_seed=OPERAND_SEED,
         cells=all_cells,
         planned=plan.schedule(all_cells, words.samples, profile.fresh_at, seed),
+    )
+
+
+def _reproduce_plan(words: Words, all_cells: list[Cell]) -> Plan:
+    planned = [Planned(f"reproduce.{k}", "reproduce", "", k) for k in range(1, words.repeats + 1)]
+    return Plan(
+        profile="reproduce",
+        targets=list(dict.fromkeys(cell.target for cell in all_cells)),
+        asked_by_name=words.targets if words.targets_by_name else [],
+        shapes=sorted({cell.n for cell in all_cells}),
+        samples=words.repeats,
+        warm_min_calls=0,
+        warm_s=0.0,
+        budget_s=words.budget_s,
+        timeout_s=words.timeout_s,
+        seed=0,
+        operand_seed=0,
+        cells=all_cells,
+        planned=[Planned("probe", "probe", "", 0), *planned],
     )
 
 

@@ -31,7 +31,8 @@ Status = Literal[
     "over_budget",
     "interrupted",
 ]
-Kind = Literal["probe", "pilot", "prepared", "fresh"]
+Kind = Literal["probe", "pilot", "prepared", "fresh", "reproduce"]
+Protocol = Literal["isolated", "reproduce"]
 
 #: Phases in the order in which a sample passes through them.
 PHASES = (
@@ -49,6 +50,10 @@ PHASES = (
     "teardown",
 )
 
+
+#: Phases of the reproduce protocol, where a whole pass over devices and shapes is one.
+PASSES = ("first", "rerun")
+PASS_PHASES = tuple(f"{name}_pass" for name in PASSES)
 
 #: Those that make up ``cold``: in which the cell's own call may compile.
 COLD_PHASES = ("build", "compile", "first_execution")
@@ -121,6 +126,19 @@ class Proof(msgspec.Struct, frozen=True):
     text: str
 
 
+class Pair(msgspec.Struct, frozen=True, rename={"which": "pass"}):
+    """One pair of device and shape of the question's snippet, in one pass. ``taken_s`` is what it prints."""
+
+    which: Literal["first", "rerun"]
+    device: str
+    n: int
+    status: Status
+    taken_s: float | None = None
+    scalar: float | None = None
+    compiles: int | None = None
+    reason: str = ""
+
+
 class Caches(msgspec.Struct, frozen=True):
     """The private cache folders' files, before and after the sample: paths and sizes in bytes."""
 
@@ -153,6 +171,7 @@ class Sample(msgspec.Struct, frozen=True):
     evidence: dict[str, Any] = {}
     caches: Caches | None = None
     compiles: dict[str, Compiles] | None = None
+    pairs: list[Pair] = []
     devices: list[str] = []
     facts: dict[str, Any] = {}
     process: dict[str, Any] = {}
@@ -191,6 +210,7 @@ class Run(msgspec.Struct, frozen=True):
     host: dict[str, Any]
     worker_environment: dict[str, str]
     plan: Plan
+    protocol: Protocol = "isolated"
     schema: int = SCHEMA
 
 

@@ -11,18 +11,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from suite import classify, compile_counts, events, proofs
 from suite.engines import Engine
 from suite.launch import Launcher, Outcome, launch
 from suite.records import (
+    PASS_PHASES,
     PHASES,
     Caches,
     Cell,
     Compiles,
     Interval,
     Kind,
+    Pair,
     Planned,
     Reason,
     Sample,
@@ -79,8 +82,13 @@ def take(
     *,
     warm_calls: int | None = None,
     warm_s: float = 0.0,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Sample:
-    """Run one sample and return its record. ``cell`` is None for a probe, which only lists devices."""
+    """Run one sample and return its record.
+
+    ``cell`` is None where the sample is not of one cell: a probe, which only lists devices, and the snippet of
+    the reproduce protocol. ``more`` is what else such a worker is asked.
+    """
     folder = setting.raw / planned.id
     folder.mkdir(parents=True)
     cache = folder / "cache"
@@ -104,6 +112,7 @@ def take(
         "warm_calls": warm_calls,
         "warm_s": warm_s,
         "modules_folder": str(folder / "modules"),
+        **more,
     }
     argv = setting.engine.worker_command(folder / "request.json")
     environment = setting.environment(
@@ -139,7 +148,9 @@ def take(
         timeout_s=setting.timeout_s,
         started_utc=started_utc,
         load=load,
-        compiles=compile_counts.count(setting.compile_log, told.every("phase"), folder / "stderr.txt"),
+        compiles=compile_counts.count(
+            setting.compile_log, [*told.every("phase"), *told.every("pair")], folder / "stderr.txt"
+        ),
     )
 
 
@@ -216,6 +227,7 @@ def _measured(
         event = told.first(name)
         if event:
             out[name] = event[name]
+    out["pairs"] = [_pair(event, compiles) for event in told.every("pair")]
     first = told.first("first_result")
     if first is None or cell is None:
         return out
@@ -269,7 +281,7 @@ def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool
             out.append(Interval("engine_start", 0.0, begin))
         out.append(Interval("interpreter", begin, _moment(ready["at_s"], origin_s)))
     for event in told.every("phase"):
-        if event["name"] not in PHASES:
+        if event["name"] not in PHASES + PASS_PHASES:
             raise ValueError(f"phase {event['name']!r}")
         begin_s, end_s = float(event["begin_s"]) - origin_s, float(event["end_s"]) - origin_s
         if not 0 <= begin_s <= end_s:
@@ -279,6 +291,23 @@ def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool
         # What the process itself takes to end: the kernel lets go of its memory.
         out.append(Interval("teardown", _moment(done["at_s"], origin_s), outcome.ended_s - outcome.spawn_s))
     return out
+
+
+def _pair(event: Mapping[str, Any], compiles: Mapping[str, Compiles] | None) -> Pair:
+    if event["status"] != "ok":
+        return Pair(event["pass"], event["device"], int(event["n"]), event["status"])
+    counted = None
+    if compiles is not None:
+        counted = compiles[event["name"]].count if event["name"] in compiles else 0
+    return Pair(
+        event["pass"],
+        event["device"],
+        int(event["n"]),
+        "ok",
+        taken_s=_positive(_number(event["end_s"]) - _number(event["begin_s"])),
+        scalar=_number(event["scalar"]),
+        compiles=counted,
+    )
 
 
 def _moment(value: Any, origin_s: float | None) -> float:

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
 from collections.abc import Sequence
 
 from suite import rows, units
+from suite.layout import heading, notes_text, table, title
 from suite.records import PHASES, Run, Sample
 from suite.remarks import remarks
 from suite.rows import CellRow, Count, TargetRow
 from suite.stats import Estimate
-
-WIDTH = 80
 
 CELL_COLUMNS = ("stack", "target", "placement", "op", "n", "dtype", "precision", "level", "python", "engine")
 CSV_COLUMNS = (
@@ -37,13 +35,13 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: 
     """
     cell_rows, target_rows = rows.cell_rows(run, samples), rows.target_rows(run, samples)
     markdown = style == "github"
-    parts = [_heading(run, samples, markdown)]
-    parts.append(_title("What a shape pays once, and then", markdown) + _cells(cell_rows, style))
-    parts.append(_title("What a process pays once (fresh samples)", markdown) + _targets(target_rows, style))
+    parts = [heading(run, samples, markdown)]
+    parts.append(title("What a shape pays once, and then", markdown) + _cells(cell_rows, style))
+    parts.append(title("What a process pays once (fresh samples)", markdown) + _targets(target_rows, style))
     phases = _phases(target_rows, style)
     if phases:
-        parts.append(_title("Where the first result's time went (median of fresh samples)", markdown) + phases)
-    parts.append(_notes([*remarks(samples, cell_rows, target_rows), *notes], markdown))
+        parts.append(title("Where the first result's time went (median of fresh samples)", markdown) + phases)
+    parts.append(notes_text([*remarks(samples, cell_rows, target_rows), *notes], markdown))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -81,31 +79,6 @@ def _spread(line: dict[str, object], name: str, estimate: Estimate | None, unit:
         line[f"{name}{suffix}{unit}"] = "" if value is None else repr(value)
 
 
-def _heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
-    engine, host = run.engine, run.host
-    lines = [
-        f"{run.stack['title']}",
-        f"run {run.run_id}, profile {run.plan.profile}, {run.plan.samples} samples a cell",
-        f"engine {engine['name']}: {engine['why']}",
-        f"{host.get('cpu_model', 'unknown CPU')}, {host.get('effective_cpus', '?')} CPUs; "
-        f"Python {run.environment.get('python_version', '?')}",
-    ]
-    if run.environment.get("wheels") == "adopted":
-        framework = run.stack["definition"]["framework"]
-        version = run.environment["packages"].get(framework["package"], "?")
-        lines.append(f"ADOPTED: an interpreter as it was found, {framework['package']} {version}")
-    absent = rows.missing(run, samples)
-    if absent:
-        lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")
-    if markdown:
-        return "\n".join([f"# {run.stack['name']}", "", *(f"- {line}" for line in lines)])
-    return "\n".join([run.stack["name"], *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)])
-
-
-def _title(text: str, markdown: bool) -> str:
-    return f"## {text}\n\n" if markdown else f"{text}\n"
-
-
 def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
     body = []
     for row in cell_rows:
@@ -120,7 +93,7 @@ def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
             numbers = ["-", "-", "-"]
         body.append([row.cell.target, row.cell.placement, row.cell.n, *numbers, _samples(row.count)])
     header = ["target", "via", "n", "cold", "warm", "cold/warm [95 %]", "samples"]
-    return _table(body, header, style, "llrrrll")
+    return table(body, header, style, "llrrrll")
 
 
 def _targets(target_rows: Sequence[TargetRow], style: str) -> str:
@@ -130,7 +103,7 @@ def _targets(target_rows: Sequence[TargetRow], style: str) -> str:
         start = units.seconds_with_interval(row.start_up) if row.start_up else "-"
         body.append([row.cell.target, row.cell.placement, row.cell.n, first, start, _samples(row.count)])
     header = ["target", "via", "n", "first result [95 %]", "start-up [95 %]", "samples"]
-    return _table(body, header, style, "llrlll")
+    return table(body, header, style, "llrlll")
 
 
 def _phases(target_rows: Sequence[TargetRow], style: str) -> str:
@@ -146,28 +119,10 @@ def _phases(target_rows: Sequence[TargetRow], style: str) -> str:
     header = ["phase", *(f"{row.cell.target}\n{row.cell.placement} {row.cell.n}" for row in shown)]
     if style == "github":
         header = [each.replace("\n", " ") for each in header]
-    return _table(body, header, style, "l" + "r" * len(shown))
+    return table(body, header, style, "l" + "r" * len(shown))
 
 
 def _samples(count: Count) -> str:
     if count.status == "ok":
         return count.text()
     return count.status if count.ok == 0 else f"{count.ok}/{count.planned} {count.status}"
-
-
-def _table(body: Sequence[Sequence[object]], header: list[str], style: str, align: str) -> str:
-    from tabulate import tabulate
-
-    names = {"l": "left", "r": "right"}
-    return tabulate(
-        body, header, tablefmt=style, colalign=[names[letter] for letter in align], disable_numparse=True
-    )
-
-
-def _notes(lines: Sequence[str], markdown: bool) -> str:
-    if not lines:
-        return ""
-    if markdown:
-        return "## Notes\n\n" + "\n".join(f"- {line}" for line in lines)
-    wrapped = (textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in lines)
-    return "Notes\n" + "\n".join(wrapped)

@@ -31,7 +31,9 @@ class Words:
     targets: list[str]
     targets_by_name: bool
     shapes: list[int]
+    shapes_given: bool
     samples: int
+    repeats: int
     level: str
     placement: str | None
     dtype: str
@@ -66,7 +68,9 @@ def parse(given: Mapping[str, str | None]) -> Words:
         targets=targets or list(TARGETS),
         targets_by_name=bool(targets),
         shapes=_shapes(given.get("shapes")) or list(profile.shapes),
+        shapes_given=bool(given.get("shapes")),
         samples=int(_number(given, "samples", profile.samples, 1, 1000, whole=True)),
+        repeats=int(_number(given, "repeats", 1, 1, 100, whole=True)),
         level=level,
         placement=_one_of(given, "placement", PLACEMENTS, "") or None,
         dtype=dtype,

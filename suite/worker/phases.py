@@ -26,7 +26,7 @@ class Phases(object):
         The begin is told before its clock is read and the end after, so that telling is not timed; the
         begin is what names the phase in which a worker was killed.
         """
-        said = _said()
+        before = said()
         self._channel.send("phase_begin", name=name)
         begin = clock.now()
         try:
@@ -34,10 +34,10 @@ class Phases(object):
         finally:
             end = clock.now()
             self.last_end_s = end
-            self._channel.send("phase", name=name, begin_s=begin, end_s=end, stderr_bytes=[said, _said()])
+            self._channel.send("phase", name=name, begin_s=begin, end_s=end, stderr_bytes=[before, said()])
 
 
-def _said():
+def said():
     """Return how many bytes stderr holds, which tells what was logged in a phase; None for a pipe."""
     status = os.fstat(2)
     return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -185,8 +185,8 @@ def test_the_host_lock_on_every_python(tmp_path, minor, require):
     assert version.startswith(f"Python {minor}.")
     # All that a run and its tables need, without timing anything.
     code = (
-        "import sys; from pathlib import Path; from suite import words; from suite.measure import run_bench;"
-        "r = run_bench(words.parse({'stack': 'tf1.14-cuda10', 'shapes': '500', 'out': sys.argv[1]}), {}, [],"
+        "import sys; from pathlib import Path; from suite import measure, words;"
+        "r = measure.run(words.parse({'stack': 'tf1.14-cuda10', 'shapes': '500', 'out': sys.argv[1]}), {}, [],"
         " print, recording=Path('tests/data/recorded/tf1.14-cuda10')); sys.exit(int(r[0]))"
     )
     ran = subprocess.run(

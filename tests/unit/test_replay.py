@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from suite import collect, journal, words
+from suite import collect, journal, measure, words
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.measure import run_bench
 from suite.stack import ROOT
 
 RECORDING = ROOT / "tests" / "data" / "recorded" / "tf1.14-cuda10"
@@ -22,7 +21,7 @@ RECORDING = ROOT / "tests" / "data" / "recorded" / "tf1.14-cuda10"
 def replayed(out: Path, environ: dict[str, str] | None = None, **given: str) -> tuple[Exit, Path, str]:
     asked = {"stack": "tf1.14-cuda10", "shapes": "500,2000", "out": str(out), **given}
     tables: list[str] = []
-    code, folder = run_bench(words.parse(asked), environ or {}, ["bench"], tables.append, recording=RECORDING)
+    code, folder = measure.run(words.parse(asked), environ or {}, ["bench"], tables.append, recording=RECORDING)
     return code, folder, "".join(tables)
 
 

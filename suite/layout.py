@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the tables of a run are laid out: 80 columns for a terminal, or Markdown."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from suite import rows
+from suite.records import Run, Sample
+
+WIDTH = 80
+
+
+def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
+    """Return the lines that say what was run, where, and whether all of it."""
+    engine, host = run.engine, run.host
+    lines = [
+        f"{run.stack['title']}",
+        f"run {run.run_id}, {_what(run)}",
+        f"engine {engine['name']}: {engine['why']}",
+        f"{host.get('cpu_model', 'unknown CPU')}, {host.get('effective_cpus', '?')} CPUs; "
+        f"Python {run.environment.get('python_version', '?')}",
+    ]
+    if run.environment.get("wheels") == "adopted":
+        framework = run.stack["definition"]["framework"]
+        version = run.environment["packages"].get(framework["package"], "?")
+        lines.append(f"ADOPTED: an interpreter as it was found, {framework['package']} {version}")
+    absent = rows.missing(run, samples)
+    if absent:
+        lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")
+    if markdown:
+        return "\n".join([f"# {run.stack['name']}", "", *(f"- {line}" for line in lines)])
+    return "\n".join([run.stack["name"], *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)])
+
+
+def _what(run: Run) -> str:
+    many = run.plan.samples
+    if run.protocol == "reproduce":
+        return f"the question's snippet in {many} process{'' if many == 1 else 'es'}"
+    return f"profile {run.plan.profile}, {many} sample{'' if many == 1 else 's'} a cell"
+
+
+def title(text: str, markdown: bool) -> str:
+    """Return a section's title."""
+    return f"## {text}\n\n" if markdown else f"{text}\n"
+
+
+def table(body: Sequence[Sequence[object]], header: list[str], style: str, align: str) -> str:
+    """Return a table; ``align`` is one letter a column: l or r."""
+    from tabulate import tabulate
+
+    names = {"l": "left", "r": "right"}
+    return tabulate(
+        body, header, tablefmt=style, colalign=[names[letter] for letter in align], disable_numparse=True
+    )
+
+
+def items(lines: Sequence[str], markdown: bool) -> str:
+    """Return lines as a list, wrapped for a terminal."""
+    if markdown:
+        return "\n".join(f"- {line}" for line in lines)
+    return "\n".join(textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in lines)
+
+
+def notes_text(lines: Sequence[str], markdown: bool) -> str:
+    """Return the notes, or "" where there is none."""
+    return title("Notes", markdown) + items(lines, markdown) if lines else ""
