@@ -126,10 +126,10 @@ def _beside(rows: Sequence[PairRow], style: str) -> str:
             ours = [units.seconds(each.centre) for each in (row.first, row.rerun)]
             ours.append(units.with_interval(row.ratio))
         else:
-            ours = ["-", "-", "-"]
-        body.append([row.cell.target, row.cell.n, *theirs, *ours, row.status])
-    header = ["target", "n", "first", "rerun", "ratio", "first", "rerun", "ratio", "status"]
-    return table(body, header, style, "lrrrrrrrl")
+            ours = ["-", "-", row.status]
+        body.append([row.cell.target, row.cell.n, *theirs, *ours])
+    header = ["target", "n", "first", "rerun", "ratio", "first", "rerun", "ratio"]
+    return table(body, header, style, "lrrrrrrl")
 
 
 def _reasons(rows: Sequence[PairRow]) -> list[str]:

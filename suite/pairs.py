@@ -132,8 +132,8 @@ def _start_up(samples: Sequence[Sample], measured: Sequence[PairRow]) -> list[st
     before = sum(each.end_s - each.begin_s for each in taken[0].phases if each.name not in PASS_PHASES)
     return [
         f"Start-up is not cold: {units.seconds(before)} went by before the snippet's clock first started "
-        f"(interpreter, import, listing devices) and is in no line. {begun.cell.target} at {begun.cell.n} came first "
-        f"in the process and took {units.seconds(begun.first.centre)}, its rerun "
+        f"(interpreter, import, listing devices) and is in no line. {begun.cell.target} at {begun.cell.n} came "
+        f"first in the process and took {units.seconds(begun.first.centre)}, its rerun "
         f"{units.seconds(begun.rerun.centre)}: part of that difference is paid once by a process, whichever shape "
         "comes first."
     ]
@@ -188,11 +188,11 @@ def _extra(by_target: Mapping[str, Sequence[PairRow]]) -> list[str]:
             for row in ends
             if row.first and row.rerun and row.ratio
         ]
-        instead = "" if target == "XLA_GPU" else "What XLA_CPU shows instead of XLA_GPU: the "
+        lead = "The" if target == "XLA_GPU" else "What XLA_CPU shows instead of XLA_GPU: the"
         return [
-            f"{instead or 'The '}first pass of {target} takes {' and '.join(said)}. In the question what the first "
-            "pass cost beyond its rerun grew with the matmul itself, to 88 s at 15000. Compiling does not grow like "
-            "that; trying out kernels at full size would, and only a GPU does it (not proven for that card)."
+            f"{lead} first pass of {target} takes {' and '.join(said)}. In the question, what the first pass cost "
+            "beyond its rerun grew with the matmul itself, to 88 s at 15000. Compiling does not grow like that; "
+            "trying out kernels at full size would, and only a GPU does it (not proven for that card)."
         ]
     return []
 
