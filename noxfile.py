@@ -3,6 +3,7 @@
 
 import logging
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -48,14 +49,7 @@ def lock(session):
         folder = HERE / "docker" / name
         minors = tomllib.loads((folder / "stack.toml").read_text(encoding="utf-8"))["python"]
         for minor in [minors["default"], *minors.get("also", [])]:
-            for source in sorted(folder.glob("requirements*.in")):
-                suffix = source.stem.removeprefix("requirements")  # "" or "-cuda"
-                compile_lock(
-                    session,
-                    *("--python-version", minor, "--python-platform", PLATFORM),
-                    *("--custom-compile-command", "nox -s lock"),
-                    *(f"docker/{name}/{source.name}", "-o", f"docker/{name}/requirements-py{minor}{suffix}.lock"),
-                )
+            lock_stack(session, folder, minor)
 
 
 @nox.session(python=False)
@@ -78,6 +72,31 @@ def lint(session):
     session.run(sys.executable, "-m", "ruff", "check", ".", external=True)
     session.run(sys.executable, "-m", "ruff", "format", "--check", ".", external=True)
     session.run(sys.executable, "-m", "mypy", external=True)
+
+
+def lock_stack(session, folder, minor):
+    """Lock one stack for one minor: a plain lock and, where CUDA comes as wheels, one of what that lacks."""
+    plain, cuda = folder / f"requirements-py{minor}.lock", folder / f"requirements-cuda-py{minor}.lock"
+    common = ("--python-version", minor, "--python-platform", PLATFORM, "--custom-compile-command", "nox -s lock")
+    name = folder.relative_to(HERE)
+    constraint = ()
+    if (folder / "requirements-cuda.in").exists():
+        # All together first, so that both locks agree; pins of the old ones are kept where they still fit.
+        full = Path(session.create_tmp()) / f"{folder.name}-{minor}.txt"
+        full.write_text("".join(path.read_text() for path in (plain, cuda) if path.exists()), encoding="utf-8")
+        compile_lock(session, *common, f"{name}/requirements-cuda.in", "-o", str(full))
+        constraint = ("--constraint", str(full), "--no-annotate")
+    compile_lock(session, *common, *constraint, f"{name}/requirements.in", "-o", f"{name}/{plain.name}")
+    if constraint:
+        rest = sorted(pins(full).items() - pins(plain).items())
+        wanted = Path(session.create_tmp()) / f"{folder.name}-{minor}-rest.in"
+        wanted.write_text("".join(f"{package}=={version}\n" for package, version in rest), encoding="utf-8")
+        compile_lock(session, *common, "--no-deps", "--no-annotate", str(wanted), "-o", f"{name}/{cuda.name}")
+
+
+def pins(lock):
+    """Return name and version of each package of a lock."""
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def compile_lock(session, *arguments):

@@ -61,10 +61,13 @@ def bench(**given: str | None) -> Exit:
     """Measure one stack: K fresh processes a cell, cold and warm apart, each number proven.
 
     \b
-    $ python -m suite bench --stack tf1.14-cuda10 --targets CPU --shapes 500
+    $ python -m suite bench --stack tf1.14-cuda10 --targets XLA_CPU --shapes 50,500
+    What a shape pays once, and then
     target    via       n     cold     warm  cold/warm [95 %]    samples
     --------  ------  ---  -------  -------  ------------------  ---------
-    EXAMPLE
+    XLA_CPU   device   50  74.5 ms   455 us  164 [120, 220]      3/3 ok
+    XLA_CPU   device  500  55.9 ms  2.03 ms  27.5 [27, 29]       3/3 ok
+    ...
     """
     from suite import measure, words
 
@@ -80,8 +83,12 @@ def reproduce(**given: str | None) -> Exit:
     """Run the snippet of the question as it was, and set its numbers beside the question's.
 
     \b
-    $ python -m suite reproduce --stack tf1.14-cuda10
-    EXAMPLE
+    $ python -m suite reproduce --stack tf1.14-cuda10 --shapes 50,500
+    Shape: (50, 50) Device: /device:CPU:0
+    Time taken: 0:00:00.063115
+    ...
+    Verdict
+    CANNOT BE TESTED HERE: its rule needs XLA_GPU and CPU at 10000 and 15000; ...
     """
     from suite import measure, words
 
@@ -95,7 +102,10 @@ def list_stacks() -> Exit:
 
     \b
     $ python -m suite list
-    EXAMPLE
+    stack          framework    CUDA      cuDNN     Python    local engine
+    -------------  -----------  --------  --------  --------  ----------------
+    tf1.14-cuda10  1.14.0       10.0.130  7.6.5.32  3.6, 3.7  environment made
+    tf2.21-cuda12  2.21.0       12.9      9.28      3.12      can be made
     """
     from suite import listing
 
@@ -110,8 +120,16 @@ def doctor(stack: str | None, python: str | None) -> Exit:
     """Say what this machine can measure and, where it cannot, what to do. Reads only.
 
     \b
-    $ python -m suite doctor --stack tf1.14-cuda10
-    EXAMPLE
+    $ python -m suite doctor --stack tf2.21-cuda12
+    ...
+    note     environment: not made yet: 2150 MB
+             -> make bench makes it, once.
+    note     gpu: no NVIDIA driver is loaded (/proc/driver/nvidia/version is not
+             there)
+             -> CPU and XLA_CPU are measured; for the others, install NVIDIA's
+                driver or take a machine with a GPU.
+    note     cpu: Intel(R) Xeon(R) Processor, 2 of 2 CPUs can be used, load 1.63
+             -> Numbers will be noisy: wait until other work has ended.
     """
     import suite.doctor as examination
     from suite import stack as stacks
@@ -132,7 +150,10 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
 
     \b
     $ python -m suite collect results
-    EXAMPLE
+    tf1.14-cuda10
+    TensorFlow 1.14 on CUDA 10.0: the stack of the question
+    run 20261202T070745Z-89a868, profile quick, 3 samples a cell
+    ...
     """
     from suite import stack as stacks
     from suite.collecting import collect_all

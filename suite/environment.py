@@ -181,12 +181,15 @@ def _existing(path: Path) -> Path:
 
 
 def _lock_bytes(stack: Stack, minor: str, wheels: Wheels) -> bytes:
-    path = stack.lock(minor, wheels)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        what = f"{path.parent.name}/{path.name}: {error.strerror}"
-        raise SuiteError(Exit.NOT_PREPARED, what, "nox -s lock makes it.") from error
+    """Return the bytes of all locks that make this environment, one after the other."""
+    out = b""
+    for path in stack.locks(minor, wheels):
+        try:
+            out += path.read_bytes()
+        except OSError as error:
+            what = f"{path.parent.name}/{path.name}: {error.strerror}"
+            raise SuiteError(Exit.NOT_PREPARED, what, "nox -s lock makes it.") from error
+    return out
 
 
 def _key(stack: Stack, minor: str, lock: bytes, interpreter: pythons.Interpreter, wheels: Wheels) -> str:
@@ -247,7 +250,7 @@ def _make(
     wheels: Wheels,
 ) -> Environment:
     minor = ".".join(interpreter.version.split(".")[:2])
-    where = f"{stack.name}/{stack.lock(minor, wheels).name}"
+    where = f"{stack.name}/{stack.locks(minor, wheels)[-1].name}"
     python = folder / "bin" / "python"
     _uv(["venv", "--clear", "--no-project", "--python", str(interpreter.path), str(folder)], where, environ)
     with tempfile.TemporaryDirectory() as scratch:

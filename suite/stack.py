@@ -150,10 +150,13 @@ class Stack(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.definition.name
 
-    def lock(self, minor: str, wheels: Wheels = "cpu") -> Path:
-        """Return the path of the hashed lock for a Python minor, which need not exist."""
-        suffix = "-cuda" if wheels == "cuda" else ""
-        return self.folder / f"requirements-py{minor}{suffix}.lock"
+    def locks(self, minor: str, wheels: Wheels = "cpu") -> list[Path]:
+        """Return the paths of the hashed locks for a Python minor, which need not exist.
+
+        CUDA's wheels have a lock of their own, with what the plain one lacks: no package is in both.
+        """
+        plain = self.folder / f"requirements-py{minor}.lock"
+        return [plain, self.folder / f"requirements-cuda-py{minor}.lock"] if wheels == "cuda" else [plain]
 
     def has_cuda_wheels(self) -> bool:
         """Tell whether CUDA comes as wheels, in a lock of their own."""

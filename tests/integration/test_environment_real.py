@@ -96,7 +96,7 @@ def test_a_made_environment_is_found_at_once(made):
 def test_a_changed_digit_in_every_hash_of_one_package(tmp_path):
     """Fault: a file that is not the locked one is installed because a cache already holds it."""
     which = copy_of_stack(tmp_path)
-    lock = which.lock("3.6")
+    lock = which.locks("3.6")[0]
     text = lock.read_text()
     begin = text.index("absl-py==")
     end = text.index("# via", begin)
@@ -129,7 +129,7 @@ def test_without_the_protobuf_pin(tmp_path, require):
     which = copy_of_stack(tmp_path)
     wanted = which.folder / "requirements.in"
     wanted.write_text("".join(line for line in wanted.read_text().splitlines(True) if "protobuf" not in line))
-    lock = which.lock("3.7")
+    lock = which.locks("3.7")[0]
     lock.unlink()
     command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "--generate-hashes", "--python-version", "3.7"]
     command += ["--python-platform", "x86_64-manylinux_2_28", str(wanted), "-o", str(lock)]

@@ -148,6 +148,39 @@ def test_a_full_disk_keeps_what_was_measured(tmp_path, require):
     assert len(samples) == len(kept) and notes == []
 
 
+def test_a_file_limit_keeps_what_was_measured(tmp_path):
+    """Fault: as above, for a user who has no disk of their own to fill: a quota, or ulimit -f."""
+    words = f"bench STACK={STACK} TARGETS=CPU SHAPES=50 SAMPLES=20 OUT={tmp_path}"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 256 && exec make {words}"],  # in blocks of 512 bytes
+        cwd=making.ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert "File too large" in done.stderr
+    assert "coldwarm: exit 5 " in done.stderr
+    kept = making.lines(tmp_path)
+    assert len(kept) >= 2 and all(each["status"] == "ok" for each in kept)
+    _, samples, notes = collect.derive(making.folder(tmp_path))
+    assert len(samples) == len(kept) and len(notes) <= 1
+
+
+def test_a_run_under_another_locale_and_time_zone(tmp_path, require):
+    """Fault: a decimal comma in a file, a local time, a message that a pattern waits for in English."""
+    require("locale_de")
+    done = make(*SMALL, f"OUT={tmp_path}", env=environment(LC_ALL="de_DE.UTF-8", LANG="", TZ="Asia/Kolkata"))
+    assert done.exit_line() == "coldwarm: exit 0 (done)", done.err
+    folder = making.folder(tmp_path)
+    wanted = {name: (folder / name).read_bytes() for name in ("table.md", "table.csv")}
+    collect.derive(folder)
+    assert {name: (folder / name).read_bytes() for name in wanted} == wanted
+    run = collect.journal.read_run(folder)
+    assert run.created_utc[:13].replace("-", "") == run.run_id[:11] and run.created_utc.endswith("Z")
+
+
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A fresh clone of the committed tree."""

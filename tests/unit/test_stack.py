@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -43,8 +44,13 @@ def test_every_real_stack_loads():
         assert found.name == name and found.folder == stack.STACKS / name
         assert {each.target for each in found.definition.placements} <= set(stack.TARGETS)
         for minor in found.definition.python.minors():
-            assert found.lock(minor).is_file()
-            assert "--hash=sha256:" in found.lock(minor).read_text(encoding="utf-8")
+            locked: list[str] = []
+            for lock in found.locks(minor, "cuda" if found.has_cuda_wheels() else "cpu"):
+                packages = re.findall(r"^([a-z0-9-]+)==", lock.read_text(encoding="utf-8"), re.MULTILINE)
+                assert packages and not set(packages) & set(locked), "a package in both locks"
+                assert "--hash=sha256:" in lock.read_text(encoding="utf-8")
+                locked += packages
+            assert found.definition.framework.package in locked
         assert set(found.definition.install.sdists) <= set(found.definition.python.minors())
 
 
@@ -199,10 +205,10 @@ def test_the_hash_follows_names_and_bytes(tmp_path):
     copy = stack.load(NAME, tmp_path)
     hashes = [copy.sha256()]
     assert hashes[0] == stack.load(NAME).sha256()  # wherever it lies
-    with copy.lock("3.7").open("a") as file:
+    with copy.locks("3.7")[0].open("a") as file:
         file.write("\n")
     hashes.append(copy.sha256())
-    copy.lock("3.7").rename(copy.folder / "other.lock")
+    copy.locks("3.7")[0].rename(copy.folder / "other.lock")
     hashes.append(copy.sha256())
     (copy.folder / "empty").touch()
     hashes.append(copy.sha256())

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README and help show is what this version prints of the committed examples."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from suite import collect, journal, words
+from suite.cli import cli
+from suite.stack import ROOT, names
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = ROOT / "results" / "examples"
+
+#: A block of example output, its run's folder and, where only a part is shown, its first section and the next one.
+SHOWN = re.compile(r'<!-- output: (\S+)(?: from "([^"]+)" to "([^"]+)")? -->\n```text\n(.*?)```', re.DOTALL)
+
+
+def printed(folder: str, begin: str, end: str) -> str:
+    run = journal.read_run(ROOT / folder)
+    samples, notes = journal.read_samples(ROOT / folder)
+    text = collect.text(run, samples, notes)
+    if begin:
+        text = text[text.index(f"\n{begin}") + 1 : text.index(f"\n{end}\n")]
+    return text
+
+
+def test_the_examples_in_readme_are_what_this_version_prints():
+    """Fault: an example that was typed, or that an older version printed."""
+    found = SHOWN.findall(README)
+    assert len(found) == README.count("<!-- output:") == 2
+    for folder, begin, end, block in found:
+        assert block.strip() == printed(folder, begin, end).strip(), folder
+
+
+def test_no_example_is_wider_than_a_terminal():
+    """Fault: a table that wraps in 80 columns."""
+    for folder in sorted(EXAMPLES.iterdir()):
+        if (folder / "run.json").exists():
+            assert max(len(line) for line in printed(str(folder.relative_to(ROOT)), "", "").splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in EXAMPLES.glob("*/run.json")), ids=lambda p: p.name
+)
+def test_stored_examples_still_collect_to_the_same_bytes(folder, tmp_path):
+    """Fault: a change of the tables that the committed examples do not have, or a run that is no longer read."""
+    for name in ("run.json", "samples.jsonl"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    _, _, notes = collect.derive(tmp_path)
+    assert notes == []
+    for name in ("table.md", "table.csv"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_examples_tell_no_path_and_a_clean_tree():
+    """Fault: somebody's home folder in a published result; a result of code that no commit holds."""
+    for path in EXAMPLES.glob("*/run.json"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r'"/(root|home|tmp|work|Users)/', text), path
+        assert journal.read_run(path.parent).coldwarm["git_dirty"] is False, path
+
+
+def test_readme_names_every_stack_and_every_word():
+    """Fault: a word that is documented nowhere, or a stack that README does not know."""
+    for name in names():
+        assert f"`{name}`" in README
+    given = {parameter.name.upper() for parameter in cli.commands["bench"].params if parameter.name}
+    given |= {parameter.name.upper() for parameter in cli.commands["reproduce"].params if parameter.name}
+    assert {word for word in given if f"`{word}=" not in README} == set()
+    assert words.parse({"stack": names()[0]}).profile.name == "quick"
+
+
+def test_links_lead_somewhere():
+    """Fault: a page that was renamed."""
+    for page in [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *ROOT.glob("C*.md"),
+        ROOT / "results" / "README.md",
+    ]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("verb", sorted(cli.commands))
+def test_help_shows_real_output(verb):
+    """Fault: a placeholder where an example belongs."""
+    text = cli.commands[verb].help or ""
+    assert "EXAMPLE" not in text
+    if not cli.commands[verb].hidden:
+        assert "$ python -m suite" in text
