@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench reproduce list doctor collect test test-fast lint lock clean
+.PHONY: help bench reproduce build image-save image-load list doctor collect test test-fast lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -26,6 +26,8 @@ WATCH = COLDWARM_WATCH=$$PPID
 help:
 	@echo 'make bench STACK=...     measure a stack: cold and warm, each number proven'
 	@echo 'make reproduce STACK=... the snippet of the question, beside its numbers'
+	@echo 'make build STACK=...     build its image (ENGINE=docker or podman; BUILD_ARGS="A=x B=y")'
+	@echo 'make image-save STACK=... FILE=x.tar | image-load: the image as an archive with its sum'
 	@echo 'make list                the stacks, and what this machine has of them'
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do where it cannot'
 	@echo 'make collect             the tables of stored runs again'
@@ -36,6 +38,14 @@ help:
 bench reproduce:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
 	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)
+
+build:
+	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
+	  $(WATCH) "$$py" -m nox -s 'build($(if $(call given,STACK),$(STACK)))' --$(call flag,STACK,stack)$(call \
+	  flag,ENGINE,engine)$(call flag,BUILD_ARGS,build-args)
+
+image-save image-load:
+	@$(HOST); "$$py" -m suite $@$(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,FILE,file)
 
 list:
 	@$(HOST); "$$py" -m suite list

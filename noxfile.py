@@ -43,6 +43,16 @@ def reproduce(session, stack):
 
 
 @nox.session(python=False)
+@nox.parametrize("stack", [nox.param(name, id=name) for name in STACKS])
+def build(session, stack):
+    """Build one stack's image; arguments after -- are flags of `python -m suite build`."""
+    flags = list(session.posargs)
+    if "--stack" not in flags:
+        flags += ["--stack", stack]
+    suite(session, "build", *flags)
+
+
+@nox.session(python=False)
 def lock(session):
     """Lock every stack again, one lock a Python minor; pins that still fit stay."""
     for name in STACKS:
@@ -79,6 +89,11 @@ def lock_stack(session, folder, minor):
     plain, cuda = folder / f"requirements-py{minor}.lock", folder / f"requirements-cuda-py{minor}.lock"
     common = ("--python-version", minor, "--python-platform", PLATFORM, "--custom-compile-command", "nox -s lock")
     name = folder.relative_to(HERE)
+    if (folder / "requirements-pip.in").exists():
+        lock_name = f"{name}/requirements-pip.lock"
+        compile_lock(session, *common, f"{name}/requirements-pip.in", "--allow-unsafe", "-o", lock_name)
+    # A build sees nothing outside its folder.
+    (folder / "prove_image.py").write_bytes((HERE / "suite" / "prove_image.py").read_bytes())
     constraint = ()
     if (folder / "requirements-cuda.in").exists():
         # All together first, so that both locks agree; pins of the old ones are kept where they still fit.

@@ -162,6 +162,67 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
     return collect_all(where, stack, _print)
 
 
+_STACK = click.option("--stack", required=True, metavar="STACK", help="A folder of docker/.")
+_CONTAINER_ENGINE = click.option(
+    "--engine", default=None, metavar="ENGINE", help="docker or podman. Default: the first that answers."
+)
+
+
+@cli.command()
+@_STACK
+@_CONTAINER_ENGINE
+@click.option("--build-args", default=None, metavar="ARGS", help="Arguments of the Dockerfile: A=x B=y.")
+def build(stack: str, engine: str | None, build_args: str | None) -> Exit:
+    """Build a stack's image from docker/<stack>/Dockerfile and prove what it holds.
+
+    \b
+    $ python -m suite build --stack tf1.14-cuda10
+    localhost/coldwarm/tf1.14-cuda10:... (base pinned)
+    ok          cuda: 10.0.130
+    ...
+    """
+    from suite import building
+
+    building.build(stack, engine, build_args, os.environ, _print)
+    return Exit.DONE
+
+
+@cli.command("image-save")
+@_STACK
+@_CONTAINER_ENGINE
+@click.option(
+    "--file", "file", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The archive."
+)
+def image_save(stack: str, engine: str | None, file: Path) -> Exit:
+    """Write a stack's image to an archive, its sha256 beside it: it outlives every registry.
+
+    \b
+    $ python -m suite image-save --stack tf1.14-cuda10 --file tf1.14.tar
+    """
+    from suite import building
+
+    building.save(stack, engine, file, os.environ, _print)
+    return Exit.DONE
+
+
+@cli.command("image-load")
+@_STACK
+@_CONTAINER_ENGINE
+@click.option(
+    "--file", "file", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The archive."
+)
+def image_load(stack: str, engine: str | None, file: Path) -> Exit:
+    """Load a stack's image from an archive of image-save; its sum must be right.
+
+    \b
+    $ python -m suite image-load --stack tf1.14-cuda10 --file tf1.14.tar
+    """
+    from suite import building
+
+    building.load(stack, engine, file, os.environ, _print)
+    return Exit.DONE
+
+
 @cli.command("check-stack", hidden=True)
 @click.argument("name", default="")
 def check_stack(name: str) -> Exit:

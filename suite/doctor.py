@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 from suite import environment, host, pythons
+from suite.engines import daemon, images
+from suite.engines.ready import how_to_offer
 from suite.errors import SuiteError
 from suite.stack import Stack
 
-#: An engine whose daemon does not answer within this time does not count.
-ENGINE_ANSWER_S = 2.0
 #: A load above this share of the CPUs makes numbers noisy.
 BUSY = 0.5
 
@@ -36,7 +35,7 @@ class Finding:
 def examine(stack: Stack | None, environ: Mapping[str, str], named: str | None = None) -> list[Finding]:
     """Return all findings; ``stack`` adds what that stack needs, ``named`` is PYTHON=."""
     facts = host.fingerprint()
-    findings = [_engine("docker"), _engine("podman")]
+    findings = [*_engine("docker", stack, environ), *_engine("podman", stack, environ)]
     if stack is not None:
         findings += _stack(stack, environ, named)
     findings += [_gpu(facts), _disk(stack, environ), _cpu(facts)]
@@ -57,27 +56,27 @@ def render(findings: list[Finding], width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _engine(name: str) -> Finding:
-    later = "Nothing to do: this version measures with the local engine."
-    path = shutil.which(name)
-    if path is None:
-        return Finding(name, "note", "not installed", later)
-    try:
-        done = subprocess.run(
-            [path, "info", "--format", "{{json .}}"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=ENGINE_ANSWER_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Finding(name, "note", f"installed, did not answer within {ENGINE_ANSWER_S:g} s", later)
-    except OSError as error:
-        return Finding(name, "note", f"installed, does not run: {error.strerror}", later)
-    if done.returncode != 0 or "ServerErrors" in done.stdout:
-        return Finding(name, "note", "installed, its daemon does not answer", later)
-    return Finding(name, "note", "answers", later)
+def _engine(name: daemon.Name, stack: Stack | None, environ: Mapping[str, str]) -> list[Finding]:
+    found = daemon.ask(name, environ)
+    if found.why:
+        next_step = "" if name == "podman" else "ENGINE=local measures without containers."
+        return [Finding(name, "note", found.why, next_step)]
+    out = [Finding(name, "ok", f"answers, version {found.version}")]
+    if host.nvidia_driver_loaded() and found.gpu_way == "none":
+        text = "offers no GPU: NVIDIA's container toolkit is not set up for it"
+        out.append(Finding(name, "problem", text, how_to_offer(found)))
+    if stack is not None and stack.dockerfile().is_file():
+        try:
+            image = images.find(found, stack, environ)
+        except SuiteError as error:
+            return [*out, Finding(f"{name} image", "problem", error.what, error.next_step)]
+        if image is None:
+            text, next_step = f"{stack.name}: not built", f"make build STACK={stack.name} ENGINE={name}"
+            out.append(Finding(f"{name} image", "note", text, next_step))
+        else:
+            text = f"{image.tag}, {image.size_bytes // 10**6} MB, base {image.base}"
+            out.append(Finding(f"{name} image", "ok", text))
+    return out
 
 
 def _stack(stack: Stack, environ: Mapping[str, str], named: str | None) -> list[Finding]:

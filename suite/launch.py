@@ -46,6 +46,7 @@ class Launcher(Protocol):
         spawn_s: float,
         timeout_s: float,
         watch: Watch,
+        words: str = "",
     ) -> Outcome:
         """Run ``argv``; see :func:`launch`."""
         ...
@@ -59,11 +60,12 @@ def launch(
     spawn_s: float,
     timeout_s: float,
     watch: Watch,
+    words: str = "",
 ) -> Outcome:
     """Run ``argv`` in a process group of its own and wait for its end.
 
-    Its stdout and stderr go to files of those names in ``folder``. It is killed, with its whole group, when
-    ``timeout_s`` is over or the watch trips; the kernel kills it when this process dies.
+    Its stdout and stderr go to ``<words>stdout.txt`` and ``<words>stderr.txt`` in ``folder``. It is killed, with its
+    whole group, when ``timeout_s`` is over or the watch trips; the kernel kills it when this process dies.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def launch(
         The moment that the request names as the spawn: read by the caller just before this call.
     """
     parent = os.getpid()
-    with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
+    with (folder / f"{words}stdout.txt").open("wb") as out, (folder / f"{words}stderr.txt").open("wb") as err:
         # Popen returns once exec has succeeded: what lies before is the engine's, what follows the
         # interpreter's.
         process = subprocess.Popen(

@@ -26,12 +26,22 @@ def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
         framework = run.stack["definition"]["framework"]
         version = run.environment["packages"].get(framework["package"], "?")
         lines.append(f"ADOPTED: an interpreter as it was found, {framework['package']} {version}")
+    base = run.environment.get("base")
+    if base == "stand-in":
+        lines.append(f"base=stand-in: {_replaced(run)}; not the stack's own image")
     absent = rows.missing(run, samples)
     if absent:
         lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")
     if markdown:
         return "\n".join([f"# {run.stack['name']}", "", *(f"- {line}" for line in lines)])
     return "\n".join([run.stack["name"], *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)])
+
+
+def _replaced(run: Run) -> str:
+    """Return what the image was built from instead of what its Dockerfile pins."""
+    labels = run.environment.get("labels", {})
+    shown = [f"{name.removeprefix('coldwarm.')} {labels.get(name) or '(none)'}" for name in sorted(labels)]
+    return ", ".join(each for each in shown if not each.startswith(("stack", "definition")))
 
 
 def _what(run: Run) -> str:

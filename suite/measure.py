@@ -13,8 +13,9 @@ import msgspec
 
 from suite import bench, environment, host, journal, plan, progress, provenance, pythons, reproduce, stack
 from suite.engines import WORKER, Engine
-from suite.engines.choose import choose
+from suite.engines.choose import Choice, choose
 from suite.engines.local import Local
+from suite.engines.ready import container_ready
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Journal
@@ -65,10 +66,14 @@ def run(
         raise SuiteError(
             Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
         )
-    name, why = choose(words.engine) if recording is None else ("replay", "recorded samples, nothing is timed")
+    if recording is None:
+        choice = choose(words.engine, chosen, environ)
+    else:
+        choice = Choice("replay", "recorded samples, nothing is timed")
+    name = choice.name
     journal.check_writable(words.out)
-    progress.say(f"{chosen.name}: engine {name} ({why})")
-    minor, engine = _prepare(words, chosen, environ, worker, recording)
+    progress.say(f"{chosen.name}: engine {name} ({choice.why})")
+    minor, engine = _prepare(words, chosen, environ, worker, recording, choice)
     machine = host.fingerprint()
     ceiling, ceiling_text = host.float32_ceiling_flops(machine)
     cells = _cells(words, chosen, minor, name, protocol)
@@ -89,7 +94,7 @@ def run(
         coldwarm=provenance.coldwarm(worker),
         stack=_stack_record(chosen),
         environment=engine.identity(),
-        engine={"name": name, "why": why, "ceiling_flops": ceiling, "ceiling": ceiling_text},
+        engine={"name": name, "why": choice.why, "ceiling_flops": ceiling, "ceiling": ceiling_text},
         host=machine,
         worker_environment=shown,
         plan=_plan(words, cells) if protocol == "isolated" else _reproduce_plan(words, cells),
@@ -130,12 +135,19 @@ def run(
 
 
 def _prepare(
-    words: Words, chosen: Stack, environ: Mapping[str, str], worker: Path, recording: Path | None
+    words: Words,
+    chosen: Stack,
+    environ: Mapping[str, str],
+    worker: Path,
+    recording: Path | None,
+    choice: Choice,
 ) -> tuple[str, Engine]:
     """Return the Python minor that is measured and the engine, ready to start workers."""
     minors = chosen.definition.python.minors()
     if recording is not None:
         return minors[0], ReplayEngine(recording)
+    if choice.daemon is not None:
+        return container_ready(words, chosen, environ, worker, choice.daemon)
     if words.adopt:
         made = environment.adopt(chosen, words.python, environ=environ)
         minor = ".".join(made.python_version.split(".")[:2])

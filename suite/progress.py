@@ -20,7 +20,9 @@ LINE_EVERY_S = 10.0
 
 def say(text: str) -> None:
     """Print a sentence on stderr, wrapped to 80 columns."""
-    print(textwrap.fill(text, 80, subsequent_indent="  "), file=sys.stderr, flush=True)
+    # Names of files and hashes stay whole: somebody copies them.
+    lines = textwrap.fill(text, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    print(lines, file=sys.stderr, flush=True)
 
 
 class Progress:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suite.engines import Command
 from suite.launch import Outcome
 from suite.records import to_json
 from suite.sampling import OUTCOME
@@ -30,9 +31,12 @@ class ReplayEngine:
     recording: Path
     name: str = "replay"
 
-    def worker_command(self, request: Path) -> list[str]:
+    def worker_command(self, request: Path, environment: Mapping[str, str]) -> Command:
         """Return a command that says what it is, should anyone run it."""
-        return ["false", f"replay of {self.recording}", str(request)]
+        return Command(["false", f"replay of {self.recording}", str(request)], dict(environment))
+
+    def clean_up(self, folder: Path) -> None:
+        """Do nothing: nothing runs."""
 
     def identity(self) -> dict[str, Any]:
         return {"recording": self.recording.name, "python_version": "recorded"}
@@ -56,6 +60,7 @@ class Replay:
         spawn_s: float,
         timeout_s: float,
         watch: Watch,
+        words: str = "",
     ) -> Outcome:
         """Write the recorded events, moved to ``spawn_s``, into ``folder``; return the recorded outcome.
 

@@ -114,21 +114,30 @@ def take(
         "modules_folder": str(folder / "modules"),
         **more,
     }
-    argv = setting.engine.worker_command(folder / "request.json")
     environment = setting.environment(
         Path(variables["HOME"]), {**setting.placement_environment(cell), **variables}
     )
+    command = setting.engine.worker_command(folder / "request.json", environment)
     spawn_s = time.monotonic()
     request["spawn_s"] = spawn_s
     (folder / "request.json").write_text(to_json(request), encoding="utf-8")
-    outcome = setting.launch(
-        argv,
-        folder=folder,
-        environment=environment,
-        spawn_s=spawn_s,
-        timeout_s=setting.timeout_s,
-        watch=setting.watch,
-    )
+    whole = False
+    try:
+        outcome = setting.launch(
+            command.argv,
+            folder=folder,
+            environment=command.environment,
+            spawn_s=spawn_s,
+            timeout_s=setting.timeout_s,
+            watch=setting.watch,
+            words=command.words,
+        )
+        whole = outcome.ended_by == "itself"
+    finally:
+        if not whole:
+            setting.engine.clean_up(folder)
+    if command.words:
+        outcome = as_seen_inside(outcome)
     (folder / OUTCOME).write_text(to_json(dataclasses.asdict(outcome)), encoding="utf-8")
     told = events.read(folder / "events.jsonl")
     caches = Caches(before=before, after=_listing(cache))
@@ -143,7 +152,8 @@ def take(
         told,
         caches,
         raw_file=raw_file,
-        stderr=_tail(folder / "stderr.txt"),
+        # Where there was no worker yet, its engine says why.
+        stderr=_tail(folder / "stderr.txt") or _tail(folder / f"{command.words}stderr.txt"),
         ceiling_flops=setting.ceiling_flops,
         timeout_s=setting.timeout_s,
         started_utc=started_utc,
@@ -152,6 +162,14 @@ def take(
             setting.compile_log, [*told.every("phase"), *told.every("pair")], folder / "stderr.txt"
         ),
     )
+
+
+def as_seen_inside(outcome: Outcome) -> Outcome:
+    """Return how a container's process ended: its client exits with 128 + N where signal N ended that."""
+    code = outcome.exit_code
+    if code is None or not 128 < code < 128 + 65:
+        return outcome
+    return dataclasses.replace(outcome, exit_code=None, signal=code - 128)
 
 
 def record(
@@ -276,8 +294,11 @@ def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool
     if started and ready:
         begin = _moment(started["at_s"], origin_s)
         if shared:
-            # A worker can be quicker than the return of the call that started it.
-            begin = min(outcome.executing_s - outcome.spawn_s, begin)
+            # A worker can be quicker than the return of the call that started it. In a container that call starts
+            # a client; there the worker tells when its own program was executed.
+            told_s = started.get("exec_at_s")
+            executing_s = outcome.executing_s if told_s is None else _number(told_s)
+            begin = min(_moment(executing_s, origin_s), begin)
             out.append(Interval("engine_start", 0.0, begin))
         out.append(Interval("interpreter", begin, _moment(ready["at_s"], origin_s)))
     for event in told.every("phase"):

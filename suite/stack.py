@@ -158,6 +158,10 @@ class Stack(msgspec.Struct, frozen=True):
         plain = self.folder / f"requirements-py{minor}.lock"
         return [plain, self.folder / f"requirements-cuda-py{minor}.lock"] if wheels == "cuda" else [plain]
 
+    def dockerfile(self) -> Path:
+        """Return the path of the stack's Dockerfile, which need not exist."""
+        return self.folder / "Dockerfile"
+
     def has_cuda_wheels(self) -> bool:
         """Tell whether CUDA comes as wheels, in a lock of their own."""
         return self.definition.install.cuda_mb > 0

@@ -21,7 +21,7 @@ CSV_COLUMNS = (
     *("cold_s", "cold_low_s", "cold_high_s"),
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high"),
-    *("compiles_cold", "compiles_warm"),
+    *("compiles_cold", "compiles_warm", "base"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
     *("first_result_s", "first_result_low_s", "first_result_high_s"),
     *("start_up_s", "start_up_low_s", "start_up_high_s"),
@@ -62,6 +62,7 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         _spread(line, "ratio", row.ratio, "")
         for name in ("cold", "warm"):
             line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
+        line["base"] = run.environment.get("base", "")
         once = fresh.get(cell.id)
         if once:
             line["first_result_status"] = once.count.status

@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 
 from suite import pythons
+from suite.engines import daemon
 from suite.errors import SuiteError
 
 #: Parts that must be there, separated by commas: set by CI, where a skipped test would be no test.
@@ -45,6 +46,14 @@ def _unshare() -> str:
     return done.stderr.strip()
 
 
+def _engine(name: str) -> str:
+    return daemon.ask(name, os.environ).why  # type: ignore[arg-type]
+
+
+def _stand_in() -> str:
+    return "" if os.environ.get("COLDWARM_STAND_IN") else "COLDWARM_STAND_IN names no base image"
+
+
 MINORS = ("3.6", "3.7", "3.10", "3.11", "3.12", "3.13")
 
 #: Each part with what finds it: "" where it is there, else why not.
@@ -53,6 +62,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "root": lambda: "" if os.getuid() == 0 else f"uid is {os.getuid()}",
     "locale_de": _german,
     "unshare": _unshare,
+    "docker": partial(_engine, "docker"),
+    "podman": partial(_engine, "podman"),
+    "stand_in": _stand_in,
 }
 
 

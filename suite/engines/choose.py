@@ -3,28 +3,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from suite.engines import daemon
+from suite.engines.daemon import Daemon
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.stack import Stack
 
 ENGINES = ("docker", "podman", "local")
+#: What ENGINE is where nothing is said.
+VARIABLE = "COLDWARM_ENGINE"
 
 
-def choose(named: str | None) -> tuple[str, str]:
-    """Return the engine's name and why it was taken.
+@dataclass(frozen=True)
+class Choice:
+    """The engine's name, why it was taken, and what its daemon said (None for local)."""
+
+    name: str
+    why: str
+    daemon: Daemon | None = None
+
+
+def choose(named: str | None, stack: Stack, environ: Mapping[str, str]) -> Choice:
+    """Return the engine that measures: the one that is named, else docker, else podman, else local.
+
+    An engine counts where its daemon answers within two seconds.
 
     Raises
     ------
     SuiteError
-        USAGE for a name that no engine has, NOT_PREPARED for one that this version does not have yet.
+        USAGE for a name that no engine has, NOT_PREPARED for a named one that does not answer.
     """
-    if named is None:
-        return "local", "ENGINE was not set, and this version has no container engine yet"
-    if named not in ENGINES:
-        raise SuiteError(Exit.USAGE, f"ENGINE={named}: {named!r} is none of {', '.join(ENGINES)}")
-    if named != "local":
+    by = f"ENGINE={named}"
+    if named is None and environ.get(VARIABLE):
+        named = environ[VARIABLE]
+        by = f"{VARIABLE}={named}"
+    if named is not None and named not in ENGINES:
+        raise SuiteError(Exit.USAGE, f"{by}: {named!r} is none of {', '.join(ENGINES)}")
+    if named == "local":
+        return Choice("local", f"asked for by {by}")
+    refused = []
+    for name in ("docker", "podman"):
+        if named not in (None, name):
+            continue
+        if not stack.dockerfile().is_file():
+            refused.append(f"{name}: {stack.name} has no Dockerfile")
+            continue
+        found = daemon.ask(name, environ)
+        if not found.why:
+            why = f"asked for by {by}" if named else "ENGINE was not set, and this one answers"
+            return Choice(name, f"{why} ({found.version})", found)
+        refused.append(f"{name}: {found.why}")
+    if named is not None:
         raise SuiteError(
-            Exit.NOT_PREPARED,
-            f"ENGINE={named}: containers are not in this version",
-            "ENGINE=local measures in an environment made on this machine.",
+            Exit.NOT_PREPARED, f"{by}: {'; '.join(refused)}", "ENGINE=local measures without containers."
         )
-    return "local", "asked for by ENGINE=local"
+    return Choice("local", f"ENGINE was not set; {'; '.join(refused)}")

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from suite.engines import WORKER
+from suite.engines import WORKER, Command
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,12 @@ class Local:
     worker: Path = WORKER
     name: str = "local"
 
-    def worker_command(self, request: Path) -> list[str]:
-        """Return the argument list: isolated (-I), unbuffered (-u), writing no bytecode (-B)."""
-        return [str(self.python), "-I", "-u", "-B", str(self.worker), str(request)]
+    def worker_command(self, request: Path, environment: Mapping[str, str]) -> Command:
+        """Return the command: isolated (-I), unbuffered (-u), writing no bytecode (-B)."""
+        return Command([str(self.python), "-I", "-u", "-B", str(self.worker), str(request)], dict(environment))
+
+    def clean_up(self, folder: Path) -> None:
+        """Do nothing: the worker's process group was killed."""
 
     def identity(self) -> dict[str, Any]:
         return dict(self.made)

@@ -29,7 +29,14 @@ def main(path):
         sys.stderr.write("coldwarm worker: request version %r, expected 1\n" % (request.get("v"),))
         return REFUSED
     channel = channel_module.Channel(request["events"])
-    channel.send("started", at_s=_STARTED_S, pid=os.getpid(), python=sys.version.split()[0], **clock.frame())
+    channel.send(
+        "started",
+        at_s=_STARTED_S,
+        exec_at_s=clock.executed_s(os.environ),
+        pid=os.getpid(),
+        python=sys.version.split()[0],
+        **clock.frame(),
+    )
     phases = phases_module.Phases(channel)
     try:
         _carry_out(request, channel, phases)

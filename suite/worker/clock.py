@@ -11,6 +11,19 @@ import time
 now = time.monotonic
 
 
+def executed_s(environ):
+    """Return when this program was executed, where what started it has told; None elsewhere.
+
+    A container's start lies between the parent's spawn and the program. What starts it there reads
+    /proc/uptime (time since boot, in hundredths of a second) into COLDWARM_EXEC_UPTIME right before.
+    """
+    told = environ.get("COLDWARM_EXEC_UPTIME")
+    if not told:
+        return None
+    since_boot = time.clock_gettime(7)  # CLOCK_BOOTTIME, which has no name in Python 3.6
+    return float(told) - (since_boot - now())
+
+
 def frame():
     """Return what decides whether another process may compare readings with ours.
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a container engine ready for a stack: orphans of dead runs removed, the image found or built, GPUs offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from suite import host, progress
+from suite.engines import daemon as daemons
+from suite.engines import images
+from suite.engines.container import Container
+from suite.engines.daemon import Daemon
+from suite.errors import SuiteError
+from suite.exits import Exit
+from suite.stack import Stack
+from suite.words import Words
+
+
+def container_ready(
+    words: Words, chosen: Stack, environ: Mapping[str, str], worker: Path, daemon: Daemon
+) -> tuple[str, Container]:
+    """Return the image's Python minor and the engine.
+
+    Raises
+    ------
+    SuiteError
+        USAGE for words that mean nothing in an image, NOT_PREPARED where there is no image and none can be built.
+    """
+    minor = chosen.definition.python.default
+    if words.adopt or words.python not in (None, minor):
+        what = f"PYTHON={words.python}: the image of {chosen.name} has Python {minor}"
+        raise SuiteError(Exit.USAGE, what, "ENGINE=local takes another one.")
+    removed = daemons.remove_orphans(daemon, environ)
+    if removed:
+        progress.say(f"removed {removed} containers that runs which have ended left behind")
+    way = daemon.gpu_way
+    if host.nvidia_driver_loaded() and way == "none":
+        progress.say(
+            f"{daemon.name} offers no GPU: NVIDIA's container toolkit is not set up for it "
+            f"({how_to_offer(daemon)}); CPU columns are measured"
+        )
+    image = images.find(daemon, chosen, environ)
+    if image is None:
+        stale = images.others(daemon, chosen, environ)
+        if stale:
+            what = f"{chosen.name}: the image here is stale: its folder has changed since {', '.join(stale)} was built"
+            raise SuiteError(Exit.NOT_PREPARED, what, f"make build STACK={chosen.name} builds it again.")
+        image = images.build(daemon, chosen, {}, environ, progress.say)
+    facts = {
+        **image.identity(),
+        "engine_version": daemon.version,
+        "gpu_way": way,
+        "python_version": minor,
+        "packages": {},
+        "wheels": "image",
+    }
+    return minor, Container(
+        name=daemon.name,
+        client=daemon.client,
+        image=image.id,
+        python=f"python{minor}",
+        owner=daemons.owner(),
+        place=daemons.place(),
+        environ=dict(environ),
+        gpu_way=way,
+        gpu=words.gpu,
+        selinux=daemon.selinux,
+        facts=facts,
+        worker=worker,
+    )
+
+
+def how_to_offer(daemon: Daemon) -> str:
+    """Return what makes this engine offer the machine's GPUs."""
+    if daemon.name == "podman":
+        return "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+    return "nvidia-ctk runtime configure --runtime=docker, and restart the daemon"

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real images from the stacks' own Dockerfiles, real containers, under docker and podman.
+
+Where no registry can be reached the base is a stand-in, named in COLDWARM_STAND_IN (localhost/coldwarm-stand-in): the
+images then say so, and what is replaced goes through the Dockerfiles' declared arguments alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from suite import stack
+from suite.engines import daemon, images
+from tests.integration import making
+from tests.integration.making import environment, make, start, until
+
+pytestmark = pytest.mark.real
+
+ENGINES = ("docker", "podman")
+REPLACED = {
+    "tf1.14-cuda10": "BASE_IMAGE={base}:py3.6 SYSTEM_PACKAGES= CUDA_ARCHIVES=none",
+    "tf2.21-cuda12": "BASE_IMAGE={base}:py3.12 CUDA_WHEELS=none",
+}
+
+
+@pytest.fixture(scope="session")
+def base(require) -> str:
+    require("stand_in")
+    return os.environ["COLDWARM_STAND_IN"]
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def engine(request, require) -> str:
+    require(request.param)
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def built(engine, base):
+    """Builds stacks' images with one engine, once a session."""
+    done = {}
+
+    def build(name: str) -> making.Made:
+        if name not in done:
+            arguments = REPLACED[name].format(base=base)
+            done[name] = make(
+                "build", f"STACK={name}", f"ENGINE={engine}", f"BUILD_ARGS={arguments}", timeout_s=1800
+            )
+        assert done[name].exit_line() == "coldwarm: exit 0 (done)", done[name].err[-4000:]
+        return done[name]
+
+    return build
+
+
+def rows(out: Path, name: str) -> dict[tuple[str, str, int], dict[str, str]]:
+    [folder] = (out / name).iterdir()
+    with (folder / "table.csv").open(newline="") as file:
+        return {(row["target"], row["placement"], int(row["n"])): row for row in csv.DictReader(file)}
+
+
+def containers(engine: str) -> list[str]:
+    done = subprocess.run(
+        [engine, "ps", "--all", "--filter", "label=coldwarm.owner", "--format", "{{.Names}}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_the_build_says_what_was_replaced_and_proves_the_rest(built, base):
+    """Fault: a stand-in that passes for the stack; a proof of CUDA in an image without."""
+    said = built("tf1.14-cuda10")
+    assert f"replaced: BASE_IMAGE={base}:py3.6 instead of ubuntu:18.04@sha256:" in " ".join(said.err.split())
+    assert "replaced: CUDA_ARCHIVES=none instead of sealed" in " ".join(said.err.split())
+    assert "(base stand-in)" in said.out
+    states = {line.split()[1].rstrip(":"): line.split()[0] for line in said.out.splitlines()[1:] if ":" in line}
+    assert states == {
+        "framework": "ok",
+        "cuda": "not_proven",
+        "cudnn": "not_proven",
+        "ptxas": "not_proven",
+        "libdevice": "not_proven",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(REPLACED))
+def test_a_bench_in_containers(built, engine, tmp_path, name):
+    """Fault: another table than the local engine's, files of root, a container that stays, a start in a phase."""
+    built(name)
+    out = tmp_path / "results: 1, ü"
+    words = ("TARGETS=CPU,XLA_CPU", "SHAPES=50,500", "SAMPLES=2")
+    done = make("bench", f"STACK={name}", f"ENGINE={engine}", *words, f"OUT={out}")
+    assert done.exit_line() == "coldwarm: exit 0 (done)", done.err + done.out
+    found = rows(out, name)
+    assert {row["status"] for row in found.values()} == {"ok"} and {row["base"] for row in found.values()} == {
+        "stand-in"
+    }
+    assert "base=stand-in" in done.out and f"engine {engine}" in done.out
+    [folder] = (out / name).iterdir()
+    for line in (folder / "samples.jsonl").read_text().splitlines():
+        sample = json.loads(line)
+        lengths: dict[str, float] = {}
+        for phase in sample["phases"]:
+            lengths[phase["name"]] = lengths.get(phase["name"], 0.0) + phase["end_s"] - phase["begin_s"]
+        # The container's start is engine_start's and no other phase's.
+        assert lengths["engine_start"] > 0.05 and lengths["interpreter"] < 0.5, lengths
+        assert sample["untimed_s"] <= 0.01 * sample["wall_s"] + 0.02, sample["untimed_s"]
+        if sample["kind"] != "probe":
+            assert sample["proofs"]["bytecode"]["state"] == "ok", sample["proofs"]["bytecode"]
+        if "XLA" in sample["cell"] and sample["kind"] == "prepared":
+            assert sample["compiles"]["first_execution"]["count"] == 1
+    assert {path.lstat().st_uid for path in out.rglob("*")} == {os.getuid()}
+    assert containers(engine) == []
+
+
+def test_a_uid_without_a_passwd_entry(built, engine, tmp_path, require):
+    """Fault: files of root in a user's folder, or a framework that asks who it is."""
+    require("root")
+    built("tf1.14-cuda10")
+    out = tmp_path / "out"
+    out.mkdir()
+    uid = 4321
+    os.chown(out, uid, uid)
+    for path in (tmp_path, *tmp_path.parents[:-2]):
+        path.chmod(path.stat().st_mode | 0o011)
+    # The daemon belongs to root: what is tested is the user inside the container and of the files it leaves.
+    code = (
+        "import os, sys; from pathlib import Path; from suite.engines import container, daemon, images;"
+        "from suite import stack; name = sys.argv[1];"
+        "d = daemon.ask(name, os.environ); s = stack.load('tf1.14-cuda10'); i = images.find(d, s, os.environ);"
+        "e = container.Container(name, d.client, i.id, 'python3.6', daemon.owner(), daemon.place(), dict(os.environ),"
+        f" uid={uid}, gid={uid}); r = Path(sys.argv[2]) / 'request.json';"
+        "c = e.worker_command(r, {'HOME': sys.argv[2]}); os.execvpe(c.argv[0], c.argv, c.environment)"
+    )
+    request = {
+        "v": 1, "events": str(out / "events.jsonl"), "kind": "fresh", "adapter": "tf_session",
+        "device": "/device:CPU:0",
+        "placement": "device", "precision": "default", "n": 50, "seed": 1, "dtype": "float32", "warm_calls": None,
+        "warm_s": 0.0, "modules_folder": str(out / "modules"), "spawn_s": time.monotonic(),
+    }  # fmt: skip
+    (out / "request.json").write_text(json.dumps(request))
+    (out / "request.json").chmod(0o644)
+    command = [str(making.ROOT / ".venv-test/bin/python"), "-c", code, engine, str(out)]
+    done = subprocess.run(command, cwd=making.ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line)["event"] for line in (out / "events.jsonl").read_text().splitlines()]
+    assert events[-1] == "done"
+    assert {path.lstat().st_uid for path in out.iterdir() if path.name != "request.json"} == {uid}
+
+
+def test_ctrl_c_leaves_no_container(built, engine, tmp_path):
+    """Fault: the client dies and its container measures on."""
+    built("tf1.14-cuda10")
+    process = start("bench", "STACK=tf1.14-cuda10", f"ENGINE={engine}", "TARGETS=CPU", f"OUT={tmp_path}")
+    until(lambda: len(making.lines(tmp_path)) >= 2 and bool(containers(engine)))
+    os.killpg(process.pid, signal.SIGINT)
+    done = making.finish(process, 60)
+    assert done.exit_line() == "coldwarm: exit 130 (interrupted)"
+    until(lambda: containers(engine) == [], 10)
+    assert making.lines(tmp_path)[-1]["status"] == "interrupted"
+
+
+def test_a_timeout_leaves_no_container(built, engine, tmp_path):
+    """Fault: a hung container for each sample that timed out."""
+    built("tf1.14-cuda10")
+    words = ("TARGETS=CPU", "SHAPES=12000", "SAMPLES=1", "TIMEOUT=4", "BUDGET=100000")
+    make("bench", "STACK=tf1.14-cuda10", f"ENGINE={engine}", *words, f"OUT={tmp_path}")
+    statuses = {str(line["status"]) for line in making.lines(tmp_path)}
+    assert statuses & {"timeout", "over_budget"}, statuses
+    assert containers(engine) == []
+
+
+def test_containers_of_a_killed_run_are_removed_by_the_next(built, engine, tmp_path):
+    """Fault: containers that pile up after kill -9."""
+    built("tf1.14-cuda10")
+    client = daemon.ask(engine, os.environ)  # type: ignore[arg-type]
+    image = images.find(client, stack.load("tf1.14-cuda10"), os.environ)
+    assert image is not None
+    name = "coldwarm-1.999999999-left-behind"
+    subprocess.run(
+        [engine, "run", "--detach", "--network=none", "--name", name, "--label", "coldwarm.owner=1.999999999"]
+        + ["--label", f"coldwarm.place={daemon.place()}", "--entrypoint=/bin/sleep", image.id, "300"],
+        check=True,
+        capture_output=True,
+    )
+    assert name in containers(engine)
+    done = make(
+        "bench",
+        "STACK=tf1.14-cuda10",
+        f"ENGINE={engine}",
+        *("TARGETS=CPU", "SHAPES=50", "SAMPLES=1"),
+        f"OUT={tmp_path}",
+    )
+    assert done.exit_line() == "coldwarm: exit 0 (done)", done.err
+    assert "removed 1 containers" in done.err and name not in containers(engine)
+
+
+def test_an_archive_brings_an_image_back(built, engine, tmp_path):
+    """Fault: an image that is lost with its registry; an archive that was damaged."""
+    built("tf1.14-cuda10")
+    archive = tmp_path / "tf1.14.tar"
+    saved = make("image-save", "STACK=tf1.14-cuda10", f"ENGINE={engine}", f"FILE={archive}")
+    assert saved.exit_line() == "coldwarm: exit 0 (done)", saved.err
+    loaded = make("image-load", "STACK=tf1.14-cuda10", f"ENGINE={engine}", f"FILE={archive}")
+    assert loaded.exit_line() == "coldwarm: exit 0 (done)", loaded.err
+    with archive.open("r+b") as file:
+        file.seek(1000)
+        file.write(b"damaged")
+    refused = make("image-load", "STACK=tf1.14-cuda10", f"ENGINE={engine}", f"FILE={archive}")
+    assert refused.exit_line().startswith("coldwarm: exit 4 ") and "sha256 is" in refused.err
+
+
+@pytest.fixture
+def other(tmp_path, monkeypatch, built):
+    """A fresh clone whose stack a test may change."""
+    target = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(making.ROOT), str(target)], check=True)
+    return target
+
+
+def test_a_stale_image_is_refused(other, built, engine, tmp_path):
+    """Fault: a measurement of an image that the folder no longer defines."""
+    built("tf1.14-cuda10")
+    with (other / "docker" / "tf1.14-cuda10" / "requirements.in").open("a") as file:
+        file.write("# changed\n")
+    done = make("bench", "STACK=tf1.14-cuda10", f"ENGINE={engine}", "SHAPES=50", f"OUT={tmp_path}/out", cwd=other)
+    assert done.exit_line().startswith("coldwarm: exit 4 "), done.err
+    assert "is stale" in done.err and "make build STACK=tf1.14-cuda10" in done.err
+
+
+def test_a_suite_change_needs_no_rebuild(other, built, engine, tmp_path):
+    """Fault: a change of measuring code that makes everybody build again."""
+    built("tf1.14-cuda10")
+    with (other / "suite" / "worker" / "clock.py").open("a") as file:
+        file.write("# changed\n")
+    words = ("TARGETS=CPU", "SHAPES=50", "SAMPLES=1", f"OUT={tmp_path}/out")
+    done = make("bench", "STACK=tf1.14-cuda10", f"ENGINE={engine}", *words, cwd=other)
+    assert done.exit_line() == "coldwarm: exit 0 (done)", done.err
+    assert "building" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("archives", "says"),
+    [
+        ("http://127.0.0.1:9/cuda.run,http://127.0.0.1:9/cudnn.tgz", "cannot be fetched"),
+        ("file:///etc/hostname,file:///etc/hostname", "wrong checksum|archive sha256"),
+    ],
+    ids=["unreachable", "another file"],
+)
+def test_an_archive_that_is_not_the_one(base, engine, archives, says):
+    """Fault: CUDA from a file that nobody checked; a traceback instead of what failed."""
+    arguments = f"BASE_IMAGE={base}:py3.6 SYSTEM_PACKAGES= CUDA_ARCHIVES={archives}"
+    done = make("build", "STACK=tf1.14-cuda10", f"ENGINE={engine}", f"BUILD_ARGS={arguments}")
+    assert done.exit_line().startswith("coldwarm: exit 4 "), done.err
+    words = " ".join(done.err.split())
+    assert any(each in words for each in says.split("|")), words[-2000:]
+    assert "ENGINE=local" in words
+
+
+def test_a_base_that_is_gone(engine):
+    """Fault: minutes of retries and a builder's stack trace."""
+    arguments = "BASE_IMAGE=localhost/no-such-base:gone"
+    done = make("build", "STACK=tf2.21-cuda12", f"ENGINE={engine}", f"BUILD_ARGS={arguments}")
+    assert done.exit_line().startswith("coldwarm: exit 4 "), done.err
+    assert "ENGINE=local" in done.err
+
+
+def test_a_gpu_by_name_in_a_container_of_a_cpu_machine(built, engine, tmp_path):
+    """Fault: minutes before it is said, or an exit code that hides it."""
+    built("tf1.14-cuda10")
+    done = make("bench", "STACK=tf1.14-cuda10", f"ENGINE={engine}", "TARGETS=GPU", "SHAPES=50", f"OUT={tmp_path}")
+    assert done.exit_line().startswith("coldwarm: exit 3 "), done.err
