@@ -111,7 +111,8 @@ def take(
         "precision": cell.precision if cell else "default",
         "warm_calls": warm_calls,
         "warm_s": warm_s,
-        "modules_folder": str(folder / "modules"),
+        # Below the worker's own folder, where it runs: XLA_FLAGS ends a path at its first space.
+        "modules_folder": "modules",
         **more,
     }
     environment = setting.environment(

@@ -86,9 +86,9 @@ def test_misspelt_stack():
 def test_a_path_with_everything_in_it(tmp_path):
     """Fault: a word that is split or quoted twice on its way from make over nox to the suite."""
     out = tmp_path / "résultats d'été: 1 & 2"
-    done = make(*SMALL, f"OUT={out}")
+    done = make("bench", f"STACK={STACK}", "TARGETS=CPU,XLA_CPU", "SHAPES=50", "SAMPLES=1", f"OUT={out}")
     assert done.exit_line() == "coldwarm: exit 0 (done)", done.err
-    assert making.lines(out)[-1]["status"] == "ok"
+    assert {line["status"] for line in making.lines(out)} == {"ok"}
 
 
 def test_no_python_for_the_stack(tmp_path):
