@@ -3,9 +3,9 @@
 
     python -m tests.benchmarks.container_against_local --stack tf1.14-cuda10 --engine docker --pairs 20
 
-The environment must be made and the image built. Each pair is one prepared sample of each, in alternating order. Prints,
-for every phase from import to first_execution, the ratio of the geometric means (container / local) with its 95 %
-interval over pairs, and for the sum of them; then whether the interval of the sum lies within [0.97, 1.03].
+The environment must be made and the image built. Each pair is one prepared sample of each, in alternating order.
+Prints, for every phase from import to first_execution and for their sum, the ratio of the geometric means (container /
+local) with its 95 % interval over pairs, and whether the interval of the sum lies within [0.97, 1.03].
 """
 
 from __future__ import annotations

@@ -8,10 +8,12 @@ images then say so, and what is replaced goes through the Dockerfiles' declared 
 from __future__ import annotations
 
 import csv
+import http.server
 import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -266,11 +268,41 @@ def test_an_archive_that_is_not_the_one(base, engine, archives, says):
     assert "ENGINE=local" in words
 
 
-def test_a_base_that_is_gone(engine):
-    """Fault: minutes of retries and a builder's stack trace."""
-    arguments = "BASE_IMAGE=localhost/no-such-base:gone"
-    done = make("build", "STACK=tf2.21-cuda12", f"ENGINE={engine}", f"BUILD_ARGS={arguments}")
+class Registry(http.server.BaseHTTPRequestHandler):
+    """A registry from which everything was withdrawn."""
+
+    def do_GET(self) -> None:
+        answer = (
+            b"{}"
+            if self.path == "/v2/"
+            else b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}'
+        )
+        self.send_response(200 if self.path == "/v2/" else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Docker-Distribution-Api-Version", "registry/2.0")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(answer)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *arguments: object) -> None: ...
+
+
+def test_a_base_that_was_withdrawn(engine, tmp_path):
+    """Fault: minutes of retries and a builder's stack trace where the registry says that the base is gone."""
+    conf = tmp_path / "registries.conf"
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"localhost:{server.server_port}"
+        conf.write_text(f'[[registry]]\nlocation = "{where}"\ninsecure = true\n')
+        arguments = f"BASE_IMAGE={where}/library/python:gone"
+        words = ("STACK=tf2.21-cuda12", f"ENGINE={engine}", f"BUILD_ARGS={arguments}")
+        done = make("build", *words, env=environment(CONTAINERS_REGISTRIES_CONF=str(conf)))
+        server.shutdown()
     assert done.exit_line().startswith("coldwarm: exit 4 "), done.err
+    assert "its base image was withdrawn from the registry" in " ".join(done.err.split()), done.err[-3000:]
     assert "ENGINE=local" in done.err
 
 
