@@ -117,10 +117,11 @@ def build(
 
 #: What builders and registries say, and what it means: first match wins, most special first.
 _MEANINGS = (
-    (r"has the wrong checksum: (.*)", "an archive {0}: do not use it; see where it comes from"),
+    (r"has the wrong checksum: (.*)", "an archive has the wrong checksum ({0}): do not use it; see where it comes from"),
     (r"cuda_archives: (\S+ cannot be fetched: .*)", "{0}"),
     (r"THESE PACKAGES DO NOT MATCH THE HASHES", "a package is not the one that the lock names"),
-    (r"manifest (?:for \S+ )?(?:not found|unknown)|MANIFEST_UNKNOWN|failed to solve[^\n]*: not found", "its base image was withdrawn from the registry"),
+    (r"manifest (?:for \S+ )?(?:not found|unknown)|MANIFEST_UNKNOWN|failed to solve[^\n]*: not found",
+     "its base image was withdrawn from the registry"),
     (r"toomanyrequests|429 Too Many Requests", "the registry's pull limit is reached: try again later"),
     (r"the --mount option requires BuildKit|buildx component is missing", "docker's buildx plugin is missing"),
     (r"no space left on device", "the disk is full"),

@@ -254,7 +254,7 @@ def test_a_suite_change_needs_no_rebuild(other, built, engine, tmp_path):
     ("archives", "says"),
     [
         ("http://127.0.0.1:9/cuda.run,http://127.0.0.1:9/cudnn.tgz", "cannot be fetched"),
-        ("file:///etc/hostname,file:///etc/hostname", "wrong checksum|archive sha256"),
+        ("file:///etc/hostname,file:///etc/hostname", "has the wrong checksum"),
     ],
     ids=["unreachable", "another file"],
 )
