@@ -13,7 +13,8 @@ flag = $(if $(call given,$(1)), --$(2) $(call quoted,$(1)))
 
 WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,targets)$(call flag,SHAPES,shapes)$(call \
   flag,SAMPLES,samples)$(call flag,REPEATS,repeats)$(call flag,PROFILE,profile)$(call flag,LEVEL,level)$(call flag,PLACEMENT,placement)$(call \
-  flag,DTYPE,dtype)$(call flag,PRECISION,precision)$(call flag,GPU,gpu)$(call flag,BUDGET,budget)$(call \
+  flag,DTYPE,dtype)$(call flag,PRECISION,precision)$(call flag,GPU,gpu)$(call flag,CPUS,cpus)$(call flag,CPUSET,cpuset)$(call \
+  flag,BUILD_ARGS,build-args)$(call flag,BUDGET,budget)$(call \
   flag,TIMEOUT,timeout)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
 
 # Makes .venv from its hashed lock on first use and prints its Python.
@@ -32,7 +33,7 @@ help:
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do where it cannot'
 	@echo 'make collect             the tables of stored runs again'
 	@echo 'make test | test-fast | lint | lock | clean'
-	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU'
+	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT OUT PYTHON WHEELS ADOPT; lists by comma or space'
 
 bench reproduce:

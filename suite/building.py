@@ -13,6 +13,7 @@ from suite.engines.daemon import Daemon
 from suite.engines.images import Image
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.words import build_arguments
 
 Report = Callable[[str], None]
 
@@ -22,7 +23,9 @@ def build(
 ) -> Image:
     """Build one stack's image and report what it is and what was proven of it."""
     chosen = stack.load(name)
-    image = images.build(_daemon(chosen, engine, environ), chosen, _arguments(build_args), environ, progress.say)
+    image = images.build(
+        _daemon(chosen, engine, environ), chosen, build_arguments(build_args), environ, progress.say
+    )
     _tell(image, report)
     return image
 
@@ -45,16 +48,6 @@ def _daemon(chosen: stack.Stack, engine: str | None, environ: Mapping[str, str])
     if found.daemon is None:
         raise SuiteError(Exit.NOT_PREPARED, f"no container engine: {found.why}", "ENGINE=local needs no image.")
     return found.daemon
-
-
-def _arguments(text: str | None) -> dict[str, str]:
-    out = {}
-    for part in (text or "").split():
-        name, equals, value = part.partition("=")
-        if not equals or not name.isidentifier():
-            raise SuiteError(Exit.USAGE, f"BUILD_ARGS={text}: {part!r} is not NAME=value")
-        out[name] = value
-    return out
 
 
 def _tell(image: Image, report: Report) -> None:

@@ -29,6 +29,9 @@ _WORDS: dict[str, str] = {
     "dtype": "In this version: float32.",
     "precision": "default or ieee.",
     "gpu": "Index or UUID of the GPU.",
+    "cpus": "CPUs' worth of time that a container may use, such as 0.5. Default: no limit.",
+    "cpuset": "CPUs that a container may run on, such as 0 or 0-3. Default: all.",
+    "build_args": "Arguments of the Dockerfile, should the image have to be built: A=x B=y.",
     "budget": "Seconds for the whole run. Default: 600 in quick.",
     "timeout": "Seconds for one sample. Default: 300.",
     "out": "Folder for results. Default: results.",
@@ -43,7 +46,9 @@ _Command = Callable[..., Any]
 def _with_words(*names: str) -> Callable[[_Command], _Command]:
     def decorate(command: _Command) -> _Command:
         for name in reversed(names):
-            command = click.option(f"--{name}", default=None, metavar=name.upper(), help=_WORDS[name])(command)
+            command = click.option(
+                f"--{name.replace('_', '-')}", default=None, metavar=name.upper(), help=_WORDS[name]
+            )(command)
         return command
 
     return decorate
@@ -77,7 +82,22 @@ def bench(**given: str | None) -> Exit:
 
 @cli.command()
 @_with_words(
-    *("stack", "engine", "targets", "shapes", "repeats", "budget", "gpu", "out", "python", "wheels", "adopt")
+    *(
+        "stack",
+        "engine",
+        "targets",
+        "shapes",
+        "repeats",
+        "budget",
+        "gpu",
+        "cpus",
+        "cpuset",
+        "build_args",
+        "out",
+        "python",
+        "wheels",
+        "adopt",
+    )
 )
 def reproduce(**given: str | None) -> Exit:
     """Run the snippet of the question as it was, and set its numbers beside the question's.

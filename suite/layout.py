@@ -26,6 +26,9 @@ def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
         framework = run.stack["definition"]["framework"]
         version = run.environment["packages"].get(framework["package"], "?")
         lines.append(f"ADOPTED: an interpreter as it was found, {framework['package']} {version}")
+    limits = [f"{name}={run.environment[name]}" for name in ("cpus", "cpuset") if run.environment.get(name)]
+    if limits:
+        lines.append(f"LIMITED: {', '.join(limits)}; not to be compared with runs that are not")
     base = run.environment.get("base")
     if base == "stand-in":
         lines.append(f"base=stand-in: {_replaced(run)}; not the stack's own image")

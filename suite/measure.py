@@ -146,6 +146,10 @@ def _prepare(
     minors = chosen.definition.python.minors()
     if recording is not None:
         return minors[0], ReplayEngine(recording)
+    if choice.name == "local" and (words.cpus or words.cpuset):
+        limit = f"CPUS={words.cpus:g}" if words.cpus else f"CPUSET={words.cpuset}"
+        what = f"{limit}: only a container can be limited"
+        raise SuiteError(Exit.USAGE, what, "ENGINE=docker or podman; or taskset -c 0 make ... pins a local run.")
     if choice.daemon is not None:
         return container_ready(words, chosen, environ, worker, choice.daemon)
     if words.adopt:

@@ -21,7 +21,7 @@ CSV_COLUMNS = (
     *("cold_s", "cold_low_s", "cold_high_s"),
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high"),
-    *("compiles_cold", "compiles_warm", "base"),
+    *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
     *("first_result_s", "first_result_low_s", "first_result_high_s"),
     *("start_up_s", "start_up_low_s", "start_up_high_s"),
@@ -62,6 +62,7 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         _spread(line, "ratio", row.ratio, "")
         for name in ("cold", "warm"):
             line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
+        line.update(_limits(samples))
         line["base"] = run.environment.get("base", "")
         once = fresh.get(cell.id)
         if once:
@@ -71,6 +72,14 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
             _spread(line, "start_up", once.start_up, "_s")
         writer.writerow(line)
     return file.getvalue()
+
+
+def _limits(samples: Sequence[Sample]) -> dict[str, object]:
+    """Return how much CPU the workers had and how many threads the framework was asked for."""
+    facts = next((each.facts for each in samples if "cpus" in each.facts), None)
+    if facts is None:
+        return {}
+    return {"effective_cpus": facts["cpus"]["effective"], "threads": facts["intra_op_threads"]}
 
 
 def _spread(line: dict[str, object], name: str, estimate: Estimate | None, unit: str) -> None:

@@ -45,6 +45,9 @@ class Words:
     python: str | None
     adopt: bool
     gpu: str | None
+    cpus: float | None
+    cpuset: str | None
+    build_args: dict[str, str]
     wheels: Wheels | None
 
 
@@ -82,6 +85,9 @@ def parse(given: Mapping[str, str | None]) -> Words:
         python=given.get("python") or None,
         adopt=_one_of(given, "adopt", ("0", "1"), "0") == "1",
         gpu=_gpu(given.get("gpu")),
+        cpus=_number(given, "cpus", 0.0, 0.01, 4096) or None,
+        cpuset=_cpuset(given.get("cpuset")),
+        build_args=build_arguments(given.get("build_args")),
         wheels=cast("Wheels | None", _one_of(given, "wheels", WHEELS, "") or None),
     )
 
@@ -122,6 +128,23 @@ def _folder(value: str | None) -> Path:
         return Path(value or ROOT / "results").expanduser().absolute()
     except RuntimeError as error:  # ~somebody who does not exist
         raise _usage("OUT", str(value), f"cannot be found: {error}") from error
+
+
+def _cpuset(value: str | None) -> str | None:
+    if value and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
+        raise _usage("CPUSET", value, "is no list of CPUs such as 0 or 0-3,8")
+    return value or None
+
+
+def build_arguments(text: str | None) -> dict[str, str]:
+    """Return the arguments of BUILD_ARGS="A=x B=y"; USAGE where one is not NAME=value."""
+    out = {}
+    for part in (text or "").split():
+        name, equals, value = part.partition("=")
+        if not equals or not name.isidentifier():
+            raise SuiteError(Exit.USAGE, f"BUILD_ARGS={text}: {part!r} is not NAME=value")
+        out[name] = value
+    return out
 
 
 def _gpu(value: str | None) -> str | None:

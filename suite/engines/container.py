@@ -54,6 +54,8 @@ class Container:
     gpu_way: GpuWay = "none"
     gpu: str | None = None
     selinux: bool = False
+    cpus: float | None = None
+    cpuset: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     worker: Path = WORKER
     uid: int = field(default_factory=os.getuid)
@@ -74,6 +76,8 @@ class Container:
             "--cap-drop=ALL",
             "--security-opt=no-new-privileges",
             *(["--security-opt=label=disable"] if self.selinux else []),
+            *([f"--cpus={self.cpus:g}"] if self.cpus else []),
+            *([f"--cpuset-cpus={self.cpuset}"] if self.cpuset else []),
             *gpu_arguments(self.gpu_way, self.gpu),
             *("--mount", mount(self.worker, WORKER_THERE, read_only=True)),
             *("--mount", mount(folder, str(folder), read_only=False)),

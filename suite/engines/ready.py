@@ -46,11 +46,13 @@ def container_ready(
         if stale:
             what = f"{chosen.name}: the image here is stale: its folder has changed since {', '.join(stale)} was built"
             raise SuiteError(Exit.NOT_PREPARED, what, f"make build STACK={chosen.name} builds it again.")
-        image = images.build(daemon, chosen, {}, environ, progress.say)
+        image = images.build(daemon, chosen, words.build_args, environ, progress.say)
     facts = {
         **image.identity(),
         "engine_version": daemon.version,
         "gpu_way": way,
+        "cpus": words.cpus,
+        "cpuset": words.cpuset,
         "python_version": minor,
         "packages": {},
         "wheels": "image",
@@ -65,6 +67,8 @@ def container_ready(
         environ=dict(environ),
         gpu_way=way,
         gpu=words.gpu,
+        cpus=words.cpus,
+        cpuset=words.cpuset,
         selinux=daemon.selinux,
         facts=facts,
         worker=worker,

@@ -5,6 +5,7 @@ The verbs are those of every adapter (see tf_session.py).
 """
 
 import hlo
+import limits
 from tf_session import EVIDENCE_OPS, Unavailable, nan_like
 
 NAME = "tf_function"
@@ -38,6 +39,10 @@ class Adapter(object):
         """Create the devices, soft placement off. Raises :class:`Unavailable`."""
         tf = self._tf
         tf.config.set_soft_device_placement(False)
+        threads = limits.threads()
+        if threads is not None:
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
+            tf.config.threading.set_inter_op_parallelism_threads(threads)
         if self._precision == "ieee":
             # TF32 is on by default from TensorFlow 2.4, on GPUs that have it.
             tf.config.experimental.enable_tensor_float_32_execution(False)
@@ -121,6 +126,7 @@ class Adapter(object):
         return {
             "framework_version": tf.__version__,
             "numpy_version": numpy.__version__,
+            "cpus": limits.cpus(),
             "intra_op_threads": tf.config.threading.get_intra_op_parallelism_threads() or "default",
             "inter_op_threads": tf.config.threading.get_inter_op_parallelism_threads() or "default",
             "optimizer": "default",

@@ -9,6 +9,7 @@ another operand: the preparatory call has its own nodes in the same Session.
 import os
 
 import hlo
+import limits
 
 NAME = "tf_session"
 
@@ -64,6 +65,7 @@ class Adapter(object):
         self._device = request["device"]
         self._modules_folder = request["modules_folder"]
         self._timed_compiles = timed_compiles
+        self._threads = limits.threads()
         self._tf = None
         self._graph = None
         self._session = None
@@ -202,8 +204,9 @@ class Adapter(object):
         return {
             "framework_version": tf.__version__,
             "numpy_version": numpy.__version__,
-            "intra_op_threads": "default",
-            "inter_op_threads": "default",
+            "cpus": limits.cpus(),
+            "intra_op_threads": self._threads or "default",
+            "inter_op_threads": self._threads or "default",
             "optimizer": "default",
             "soft_placement": False,
             "precision": "ieee",
@@ -227,6 +230,9 @@ class Adapter(object):
         tf = self._tf
         self._graph = tf.Graph()
         config = tf.ConfigProto(allow_soft_placement=False)
+        if self._threads is not None:
+            config.intra_op_parallelism_threads = self._threads
+            config.inter_op_parallelism_threads = self._threads
         self._session = tf.Session(graph=self._graph, config=config)
 
     def _fill(self, names):

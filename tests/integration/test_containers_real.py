@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -157,6 +158,70 @@ def test_a_uid_without_a_passwd_entry(built, engine, tmp_path, require):
     events = [json.loads(line)["event"] for line in (out / "events.jsonl").read_text().splitlines()]
     assert events[-1] == "done"
     assert {path.lstat().st_uid for path in out.iterdir() if path.name != "request.json"} == {uid}
+
+
+def test_limits_are_recorded_and_used(built, engine, tmp_path):
+    """Fault: half a CPU and two threads that wait for each other; three machines that look like one."""
+    built("tf1.14-cuda10")
+    found = {}
+    for name, limit in (("none", ()), ("quota", ("CPUS=0.5",)), ("pinned", ("CPUSET=0",))):
+        words = ("TARGETS=CPU", "SHAPES=500", "SAMPLES=1", *limit, f"OUT={tmp_path / name}")
+        done = make("bench", "STACK=tf1.14-cuda10", f"ENGINE={engine}", *words)
+        assert done.exit_line() == "coldwarm: exit 0 (done)", done.err
+        assert ("LIMITED" in done.out) == bool(limit)
+        row = rows(tmp_path / name, "tf1.14-cuda10")["CPU", "device", 500]
+        found[name] = (float(row["effective_cpus"]), row["threads"])
+    machine = len(os.sched_getaffinity(0))
+    assert found["none"] == (machine, "default" if machine == os.cpu_count() else str(machine))
+    assert found["quota"] == (0.5, "1")
+    assert found["pinned"] == (1.0, "1")
+    assert len(set(found.values())) == 3
+
+
+def test_an_ordinary_user_without_a_passwd_entry(base, require, tmp_path):
+    """Fault: from nothing, in a fresh clone, as nobody in particular: files of root, or a results folder that is."""
+    require("docker")
+    require("root")
+    uid = 4321
+    clone, home = tmp_path / "clone", tmp_path / "home"
+    subprocess.run(["git", "clone", "-q", str(making.ROOT), str(clone)], check=True)
+    home.mkdir()
+    for path in (clone, home):
+        subprocess.run(["chown", "-R", f"{uid}:{uid}", str(path)], check=True)
+    for path in (tmp_path, *tmp_path.parents[:-2]):
+        path.chmod(path.stat().st_mode | 0o011)
+    socket = Path(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+    socket.parent.chmod(0o711)
+    socket.chmod(0o666)
+    system = next(path for path in (Path("/usr/bin/python3"), Path(sys.executable)) if path.exists())
+    environ = environment(HOME=str(home), PATH=f"{system.parent}:{os.environ['PATH']}")
+    for name in ("COLDWARM_CACHE", "UV_CACHE_DIR", "XDG_CACHE_HOME", "DOCKER_CONFIG", "COLDWARM_PIP_CONF"):
+        environ.pop(name, None)
+    arguments = REPLACED["tf1.14-cuda10"].format(base=base)
+    words = ("TARGETS=CPU", "SHAPES=50", "SAMPLES=1", "ENGINE=docker", f"BUILD_ARGS={arguments}")
+    command = [
+        "setpriv",
+        f"--reuid={uid}",
+        f"--regid={uid}",
+        "--clear-groups",
+        "make",
+        "bench",
+        "STACK=tf1.14-cuda10",
+    ]
+    for _ in range(2):  # results/ has only what git has of it, and then again
+        done = subprocess.run(
+            [*command, *words], cwd=clone, env=environ, capture_output=True, text=True, check=False
+        )
+        assert "coldwarm: exit 0 (done)" in done.stderr, done.stderr[-3000:]
+    made = list((clone / "results" / "tf1.14-cuda10").rglob("*"))
+    assert len(made) > 10 and {path.lstat().st_uid for path in made} == {uid}
+    subprocess.run(["chown", "-R", "0:0", str(clone / "results")], check=True)
+    begin = time.monotonic()
+    done = subprocess.run([*command, *words], cwd=clone, env=environ, capture_output=True, text=True, check=False)
+    assert time.monotonic() - begin < 10
+    assert "coldwarm: exit 4 " in done.stderr and "belongs to uid 0, you are uid 4321" in " ".join(
+        done.stderr.split()
+    )
 
 
 def test_ctrl_c_leaves_no_container(built, engine, tmp_path):

@@ -69,6 +69,8 @@ def golden(extra: list[str]) -> list[str]:
         ({"gpu_way": "runtime", "gpu": UUID}, ["--runtime=nvidia", "--env", f"NVIDIA_VISIBLE_DEVICES={UUID}"]),
         ({"gpu_way": "cdi"}, ["--device", "nvidia.com/gpu=all"]),
         ({"gpu_way": "cdi", "gpu": UUID}, ["--device", f"nvidia.com/gpu={UUID}"]),
+        ({"cpus": 0.5}, ["--cpus=0.5"]),
+        ({"cpuset": "0"}, ["--cpuset-cpus=0"]),
         ({"selinux": True}, ["--security-opt=label=disable"]),
         ({"selinux": True, "gpu_way": "cdi"}, ["--security-opt=label=disable", "--device", "nvidia.com/gpu=all"]),
     ],
