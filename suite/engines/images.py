@@ -117,7 +117,7 @@ def build(
 
 #: What builders and registries say, and what it means: first match wins, most special first.
 _MEANINGS = (
-    (r"has the wrong checksum: (.*)", "an archive has the wrong checksum ({0}): do not use it; see where it comes from"),
+    (r"has the wrong checksum: (.*)", "an archive has the wrong checksum ({0}): see where it comes from"),
     (r"cuda_archives: (\S+ cannot be fetched: .*)", "{0}"),
     (r"THESE PACKAGES DO NOT MATCH THE HASHES", "a package is not the one that the lock names"),
     (r"manifest (?:for \S+ )?(?:not found|unknown)|MANIFEST_UNKNOWN|failed to solve[^\n]*: not found",
