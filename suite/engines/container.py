@@ -54,6 +54,7 @@ class Container:
     gpu_way: GpuWay = "none"
     gpu: str | None = None
     selinux: bool = False
+    rootless: bool = False
     cpus: float | None = None
     cpuset: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Container:
             "--pull=never",
             "--network=none",
             "--read-only",
-            f"--user={self.uid}:{self.gid}",
+            *user_arguments(self.name, self.uid, self.gid, rootless=self.rootless),
             "--tmpfs=/tmp:rw,mode=1777",
             "--cap-drop=ALL",
             "--security-opt=no-new-privileges",
@@ -103,6 +104,19 @@ def container_name(owner: str, folder: Path) -> str:
     """Return the name of a sample's container: letters that every engine takes, unique to run and sample."""
     text = f"coldwarm-{owner}-{folder.parent.parent.name}-{folder.name}"
     return re.sub(r"[^A-Za-z0-9_.-]", "-", text)
+
+
+def user_arguments(name: str, uid: int, gid: int, *, rootless: bool) -> list[str]:
+    """Return the arguments that make what a container writes the caller's.
+
+    Without root an engine maps users: to rootless docker the caller is root inside, rootless podman can keep the
+    caller's own number.
+    """
+    if rootless and name == "docker":
+        return ["--user=0:0"]
+    if rootless:
+        return ["--userns=keep-id", f"--user={uid}:{gid}"]
+    return [f"--user={uid}:{gid}"]
 
 
 def mount(source: Path, target: str, *, read_only: bool) -> str:

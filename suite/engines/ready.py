@@ -35,11 +35,9 @@ def container_ready(
     if removed:
         progress.say(f"removed {removed} containers that runs which have ended left behind")
     way = daemon.gpu_way
-    if host.nvidia_driver_loaded() and way == "none":
-        progress.say(
-            f"{daemon.name} offers no GPU: NVIDIA's container toolkit is not set up for it "
-            f"({how_to_offer(daemon)}); CPU columns are measured"
-        )
+    remark = gpu_remark(daemon, driver_loaded=host.nvidia_driver_loaded())
+    if remark:
+        progress.say(remark)
     image = images.find(daemon, chosen, environ)
     if image is None:
         stale = images.others(daemon, chosen, environ)
@@ -70,8 +68,19 @@ def container_ready(
         cpus=words.cpus,
         cpuset=words.cpuset,
         selinux=daemon.selinux,
+        rootless=daemon.rootless,
         facts=facts,
         worker=worker,
+    )
+
+
+def gpu_remark(daemon: Daemon, *, driver_loaded: bool) -> str:
+    """Return what is to be said of GPUs before anything is built: "" where the engine offers them or there are none."""
+    if not driver_loaded or daemon.gpu_way != "none":
+        return ""
+    return (
+        f"{daemon.name} offers no GPU, though this machine has an NVIDIA driver: CPU columns are measured, GPU ones "
+        f"are unavailable. Next: {how_to_offer(daemon)}"
     )
 
 

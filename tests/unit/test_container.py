@@ -12,7 +12,8 @@ import pytest
 
 from suite import sampling, stack
 from suite.engines import daemon, images
-from suite.engines.container import START, Container, container_name, gpu_arguments, mount
+from suite.engines.container import START, Container, container_name, gpu_arguments, mount, user_arguments
+from suite.engines.ready import gpu_remark
 from suite.launch import Outcome
 
 UUID = "GPU-1b2c3d4e-0000-1111-2222-333344445555"
@@ -78,6 +79,33 @@ def golden(extra: list[str]) -> list[str]:
 def test_the_argument_list(changes, extra):
     """Fault: a container with a network, root's rights or another GPU; the host's libraries in the image."""
     assert argv(engine(**changes)) == golden(extra)
+
+
+@pytest.mark.parametrize(
+    ("name", "rootless", "wanted"),
+    [
+        ("docker", False, ["--user=1000:1001"]),
+        ("podman", False, ["--user=1000:1001"]),
+        ("docker", True, ["--user=0:0"]),
+        ("podman", True, ["--userns=keep-id", "--user=1000:1001"]),
+    ],
+)
+def test_what_a_container_writes_is_the_callers(name, rootless, wanted):
+    """Fault: files of a number that nobody has, from an engine that maps users."""
+    assert user_arguments(name, 1000, 1001, rootless=rootless) == wanted
+    assert set(wanted) <= set(argv(engine(name=name, rootless=rootless)))
+
+
+@pytest.mark.parametrize(
+    ("driver", "way", "says"),
+    [(False, "none", ""), (True, "cdi", ""), (True, "none", "nvidia-ctk")],
+)
+def test_a_missing_toolkit_is_said_with_the_next_command(driver, way, says):
+    """Fault: GPU columns that are empty without a word, or a word on a machine that has no GPU."""
+    for name in ("docker", "podman"):
+        found = daemon.Daemon(name, "/usr/bin/x", gpu_way=way)  # type: ignore[arg-type]
+        remark = gpu_remark(found, driver_loaded=driver)
+        assert bool(remark) == bool(says) and says in remark
 
 
 def test_podman_is_never_given_gpus():
