@@ -104,12 +104,16 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Warm(msgspec.Struct, frozen=True):
-    """The warm series of one sample: every call, and the clocks that prove them."""
+    """The warm series of one sample: every call, and the clocks that prove them.
+
+    ``throttlings``: how often a CPU quota stopped the worker during the series.
+    """
 
     calls_s: list[float]
     outer_s: float
     late_drain_s: float | None = None
     idle_drain_s: float | None = None
+    throttlings: int = 0
 
 
 class Compiles(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ def remarks(
         *_not_steady(cell_rows),
         *_compiles(cell_rows),
         *_levels_and_bytecode(cell_rows),
+        *_throttled(samples),
         *_untimed(samples),
         *_load(samples),
     ]
@@ -89,6 +90,16 @@ def _levels_and_bytecode(cell_rows: Sequence[CellRow]) -> list[str]:
     if any(row.bytecode_incomplete for row in shown):
         lines.append("modules without a compiled file were loaded: import takes longer than it need")
     return lines
+
+
+def _throttled(samples: Sequence[Sample]) -> list[str]:
+    found = [each.warm.throttlings for each in samples if each.warm and each.kind == "prepared"]
+    stopped = [each for each in found if each]
+    if not stopped:
+        return []
+    return [
+        f"a CPU quota stopped {len(stopped)} of {len(found)} warm series, up to {max(stopped)} times: calls hold pauses"
+    ]
 
 
 def _untimed(samples: Sequence[Sample]) -> list[str]:

@@ -267,6 +267,7 @@ def _measured(
             outer_s=_positive(series["outer_s"]),
             late_drain_s=float(drains["late_drain_s"]) if drains else None,
             idle_drain_s=float(drains["idle_drain_s"]) if drains else None,
+            throttlings=int(series.get("throttlings", 0)),
         )
         out["warm"] = warm
     if done is None:

@@ -7,10 +7,12 @@ read-only, so that an image holds no code of ours.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,9 +144,9 @@ def gpu_arguments(way: GpuWay, gpu: str | None) -> list[str]:
 
 def remove(client: str, environ: Mapping[str, str], names: Sequence[str]) -> None:
     """Remove containers by force; one that is not there is no error."""
-    import subprocess
-
-    if names:
+    if not names:
+        return
+    with contextlib.suppress(subprocess.TimeoutExpired):  # a daemon that hangs: the next run removes them
         subprocess.run(
             [client, "rm", "--force", *names],
             env=dict(environ),

@@ -38,6 +38,17 @@ def threads():
     return max(1, int(math.ceil(found["effective"])))
 
 
+def throttlings():
+    """Return how often a quota has stopped this process's cgroups so far; 0 where none tells."""
+    found = [0]
+    for folder in _folders():
+        for line in _read(folder + "/cpu.stat").splitlines():
+            name, _, count = line.partition(" ")
+            if name == "nr_throttled":
+                found.append(int(count))
+    return max(found)
+
+
 def _quota():
     found = []
     for folder in _folders():

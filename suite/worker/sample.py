@@ -53,8 +53,8 @@ def measure(phases, channel, adapter, request):
     if request["kind"] != "fresh":
         with phases.measure("warm"):
             timed = series.measure(adapter, request["warm_calls"], request["warm_s"])
-        channel.send("warm", calls_s=timed["calls_s"], outer_s=timed["outer_s"])
-        warm = timed["scalar"]
+        warm = timed.pop("scalar")
+        channel.send("warm", **timed)
     with phases.measure("verify"):
         _prove(channel, adapter, request, m, cold, warm)
     del m, cold

@@ -9,6 +9,7 @@ import gc
 import time
 
 import clock
+import limits
 
 #: Drains probed: at most so many, at least 3, and no more after so long. The smallest of them is used: work
 #: left over makes every such drain long, a busy machine only some.
@@ -34,7 +35,7 @@ def measure(adapter, calls, seconds):
     -------
     dict
         ``calls_s``: each call's time in order; ``outer_s``: begin of the first call to end of the final
-        drain; ``scalar``: the last call's.
+        drain; ``scalar``: the last call's; ``throttlings``: how often a CPU quota stopped the process meanwhile.
     """
     adapter.drain()  # its own first use is not what closes the series
     execute, now = adapter.execute, clock.now
@@ -43,6 +44,7 @@ def measure(adapter, calls, seconds):
     scalar = None
     was_enabled = gc.isenabled()
     gc.collect()
+    stopped = limits.throttlings()
     gc.disable()  # a collection inside a 0.2 ms call is not the framework's time
     try:
         begin = now()
@@ -56,7 +58,8 @@ def measure(adapter, calls, seconds):
     finally:
         if was_enabled:
             gc.enable()
-    return {"calls_s": times, "outer_s": outer, "scalar": scalar}
+    stopped = limits.throttlings() - stopped
+    return {"calls_s": times, "outer_s": outer, "scalar": scalar, "throttlings": stopped}
 
 
 def drains(adapter):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from suite import proofs
@@ -144,3 +145,12 @@ def test_bytecode_is_told_and_gates_no_number(found, state):
     assert (proof.state, status) == (state, None)
     if found:
         assert proof.text == f"{found['cached']} of 1000 modules from compiled files"
+
+
+def test_a_quota_between_two_clocks_is_no_missing_work():
+    """Fault: a container with half a CPU is called unsynchronised when its pause falls between two calls."""
+    stopped = Warm([0.01] * 10, 0.2, late_drain_s=1e-5, idle_drain_s=1e-5, throttlings=2)
+    assert proofs.synchronised(stopped)[1] is None
+    assert proofs.synchronised(msgspec.structs.replace(stopped, throttlings=0))[1] == "implausible"
+    # What was left undone shows in the drain all the same.
+    assert proofs.synchronised(msgspec.structs.replace(stopped, late_drain_s=0.01))[1] == "implausible"
