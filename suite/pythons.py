@@ -107,7 +107,8 @@ def _candidates(minor: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, 
     name = f"python{minor}"
     for folder in environ.get("PATH", "").split(os.pathsep):
         path = Path(folder or ".") / name
-        if path.is_file() and os.access(path, os.X_OK):
+        # Not Path.is_file(): it raises where a folder on PATH is closed to this user.
+        if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
             yield path.absolute(), "PATH"
     root = Path(environ.get("PYENV_ROOT") or Path(environ.get("HOME") or "~").expanduser() / ".pyenv")
     try:
@@ -116,7 +117,7 @@ def _candidates(minor: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, 
         versions = []
     for version in versions:
         path = version / "bin" / name
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113
             yield path, "pyenv"
     found = _from_uv(minor, environ)
     if found:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -91,3 +92,16 @@ def test_the_word_python_is_a_minor_or_a_path(tmp_path):
     with pytest.raises(SuiteError) as caught:
         pythons.adopted(None)
     assert caught.value.exit_code is Exit.USAGE
+
+
+def test_a_folder_on_path_that_is_closed_is_passed_over(monkeypatch):
+    """Fault: another user's private bin folder on PATH ends the search with a traceback."""
+
+    def closed(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pythons, "_from_uv", lambda *_: None)
+        patched.setattr(os, "stat", closed)
+        found = list(pythons._candidates("3.6", {"PATH": "/closed/bin", "PYENV_ROOT": "/closed"}))
+    assert found == []
