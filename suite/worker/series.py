@@ -15,6 +15,9 @@ import limits
 #: left over makes every such drain long, a busy machine only some.
 PROBES = 15
 PROBE_SECONDS = 0.1
+#: Work left over shows in every round, a neighbour's burst in one: further rounds only where one shows something.
+ROUNDS = 3
+QUIET_SECONDS = 15e-6
 #: A call of the sizes at which microseconds matter has long ended after this rest.
 REST_SECONDS = 0.005
 
@@ -71,11 +74,18 @@ def drains(adapter):
     Returns
     -------
     dict
-        ``late_drain_s`` and ``idle_drain_s``: the smallest of each, in seconds.
+        ``late_drain_s`` and ``idle_drain_s``: the smallest of each, in seconds, of the round in which they differ
+        least.
     """
-    late = _smallest(adapter.drain, adapter.execute)
-    idle = _smallest(adapter.drain, lambda: (adapter.execute(), time.sleep(REST_SECONDS)))
-    return {"late_drain_s": late, "idle_drain_s": idle}
+    best = None
+    for _ in range(ROUNDS):
+        late = _smallest(adapter.drain, adapter.execute)
+        idle = _smallest(adapter.drain, lambda: (adapter.execute(), time.sleep(REST_SECONDS)))
+        if best is None or late - idle < best[0] - best[1]:
+            best = (late, idle)
+        if late - idle <= QUIET_SECONDS:
+            break
+    return {"late_drain_s": best[0], "idle_drain_s": best[1]}
 
 
 def _smallest(function, before):
