@@ -112,6 +112,11 @@ def float32_ceiling_flops(facts: dict[str, Any]) -> tuple[float, str]:
 
 
 _DRIVER = Path("/proc/driver/nvidia/version")
+#: What is asked of nvidia-smi: who the GPU is, and the state that the question showed of its own. Memory in MiB.
+_GPU_FIELDS = (
+    *("index", "name", "uuid", "driver_version", "memory.total"),
+    *("memory.used", "pstate", "compute_mode"),
+)
 
 
 def nvidia_driver_loaded() -> bool:
@@ -130,26 +135,28 @@ def nvidia() -> dict[str, Any]:
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return {"present": True, "why": "driver loaded, nvidia-smi not on PATH", "gpus": []}
-    fields = "index,name,uuid,driver_version,memory.total,compute_cap"
-    try:
-        done = subprocess.run(
-            [tool, f"--query-gpu={fields}", "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return {"present": True, "why": f"nvidia-smi did not answer: {error}", "gpus": []}
-    if done.returncode != 0:
+    why = ""
+    # Drivers as old as the question's do not know compute_cap and refuse a query that names it.
+    for fields in ((*_GPU_FIELDS, "compute_cap"), _GPU_FIELDS):
+        try:
+            done = subprocess.run(
+                [tool, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
+                capture_output=True,
+                text=True,
+                timeout=5,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return {"present": True, "why": f"nvidia-smi did not answer: {error}", "gpus": []}
+        if done.returncode == 0:
+            gpus = [
+                dict(zip(fields, (word.strip() for word in line.split(",")), strict=False))
+                for line in done.stdout.splitlines()
+            ]
+            return {"present": True, "why": f"{len(gpus)} GPUs", "gpus": gpus}
         said = (done.stdout + done.stderr).strip().splitlines()
-        return {"present": True, "why": f"nvidia-smi failed: {said[0] if said else done.returncode}", "gpus": []}
-    names = fields.split(",")
-    gpus = [
-        dict(zip(names, (word.strip() for word in line.split(",")), strict=False))
-        for line in done.stdout.splitlines()
-    ]
-    return {"present": True, "why": f"{len(gpus)} GPUs", "gpus": gpus}
+        why = f"nvidia-smi failed: {said[0] if said else done.returncode}"
+    return {"present": True, "why": why, "gpus": []}
 
 
 def _cpuinfo() -> dict[str, str]:

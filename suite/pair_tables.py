@@ -97,8 +97,9 @@ def _gpus(run: Run) -> str:
     if not found:
         return str(nvidia.get("why", "no GPU known"))
     return "; ".join(
-        f"{gpu['name']} ({gpu.get('memory.total', '?')} MiB), driver {gpu['driver_version']}, compute capability "
-        f"{gpu.get('compute_cap', '?')}"
+        f"{gpu['name']}, {gpu.get('memory.used', '?')} of {gpu.get('memory.total', '?')} MiB in use, "
+        f"driver {gpu['driver_version']}, {gpu.get('pstate', '?')}, compute mode {gpu.get('compute_mode', '?')}, "
+        f"compute capability {gpu.get('compute_cap', '?')}"
         for gpu in found
     )
 
