@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench reproduce build image-save image-load list doctor collect test test-fast lint lock clean
+.PHONY: help bench reproduce selftest build image-save image-load list doctor collect test test-fast lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -15,7 +15,7 @@ WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,ta
   flag,SAMPLES,samples)$(call flag,REPEATS,repeats)$(call flag,PROFILE,profile)$(call flag,LEVEL,level)$(call flag,PLACEMENT,placement)$(call \
   flag,DTYPE,dtype)$(call flag,PRECISION,precision)$(call flag,GPU,gpu)$(call flag,CPUS,cpus)$(call flag,CPUSET,cpuset)$(call \
   flag,BUILD_ARGS,build-args)$(call flag,BUDGET,budget)$(call \
-  flag,TIMEOUT,timeout)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
+  flag,TIMEOUT,timeout)$(call flag,RESUME,resume)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
 
 # Makes .venv from its hashed lock on first use and prints its Python.
 HOST = py=$$(python3 suite/bootstrap.py .venv requirements.lock) || exit
@@ -27,6 +27,7 @@ WATCH = COLDWARM_WATCH=$$PPID
 help:
 	@echo 'make bench STACK=...     measure a stack: cold and warm, each number proven'
 	@echo 'make reproduce STACK=... the snippet of the question, beside its numbers'
+	@echo 'make selftest STACK=...  the stack against itself: no difference may be found'
 	@echo 'make build STACK=...     build its image (ENGINE=docker or podman; BUILD_ARGS="A=x B=y")'
 	@echo 'make image-save STACK=... FILE=x.tar | image-load: the image as an archive with its sum'
 	@echo 'make list                the stacks, and what this machine has of them'
@@ -34,9 +35,9 @@ help:
 	@echo 'make collect             the tables of stored runs again'
 	@echo 'make test | test-fast | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
-	@echo '       BUDGET TIMEOUT OUT PYTHON WHEELS ADOPT; lists by comma or space'
+	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'
 
-bench reproduce:
+bench reproduce selftest:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
 	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)
 

@@ -44,6 +44,16 @@ def reproduce(session, stack):
 
 @nox.session(python=False)
 @nox.parametrize("stack", [nox.param(name, id=name) for name in STACKS])
+def selftest(session, stack):
+    """Measure one stack against itself; arguments after -- are flags of `python -m suite selftest`."""
+    flags = list(session.posargs)
+    if "--stack" not in flags:
+        flags += ["--stack", stack]
+    suite(session, "selftest", *flags)
+
+
+@nox.session(python=False)
+@nox.parametrize("stack", [nox.param(name, id=name) for name in STACKS])
 def build(session, stack):
     """Build one stack's image; arguments after -- are flags of `python -m suite build`."""
     flags = list(session.posargs)

@@ -24,7 +24,7 @@ _WORDS: dict[str, str] = {
     "samples": "Samples of each kind a cell. Default: those of the profile.",
     "repeats": "Whole processes of the snippet. Default: 1; 5 to publish.",
     "profile": "quick, full or publish. Default: quick.",
-    "level": "Cold level. In this version: jit, a new empty cache folder per sample.",
+    "level": "process (caches kept), jit (new empty caches) or disk (files dropped, too). Default: jit.",
     "placement": "device, jit or all.",
     "dtype": "In this version: float32.",
     "precision": "default or ieee.",
@@ -34,6 +34,7 @@ _WORDS: dict[str, str] = {
     "build_args": "Arguments of the Dockerfile, should the image have to be built: A=x B=y.",
     "budget": "Seconds for the whole run. Default: 600 in quick.",
     "timeout": "Seconds for one sample. Default: 300.",
+    "resume": "Folder of a run that ended early: finish what is missing.",
     "out": "Folder for results. Default: results.",
     "python": "The stack's Python: a minor (3.7) or an interpreter's path.",
     "wheels": "cpu or cuda. Default: cuda where an NVIDIA driver is present.",
@@ -74,9 +75,12 @@ def bench(**given: str | None) -> Exit:
     XLA_CPU   device  500  55.9 ms  2.03 ms  27.5 [27, 29]       3/3 ok
     ...
     """
-    from suite import measure, words
+    from suite import measure, resume, words
 
-    code, _ = measure.run(words.parse(given), os.environ, _command(), _print)
+    earlier = resume.read(Path(given["resume"]), given) if given["resume"] else None
+    if earlier is not None:
+        given = earlier.words(given)
+    code, _ = measure.run(words.parse(given), os.environ, _command(), _print, earlier=earlier)
     return code
 
 
@@ -113,6 +117,28 @@ def reproduce(**given: str | None) -> Exit:
     from suite import measure, words
 
     code, _ = measure.run(words.parse(given), os.environ, _command(), _print, protocol="reproduce")
+    return code
+
+
+@cli.command()
+@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume")))
+def selftest(**given: str | None) -> Exit:
+    """Measure a stack against itself, interleaved: no difference may be found.
+
+    Also says what the clock and the harness cost, and the smallest difference that would be found. SAMPLES is 5
+    where it is not given.
+
+    \b
+    $ python -m suite selftest --stack tf1.14-cuda10 --targets CPU --shapes 50,500
+    ...
+    Verdict
+    PASSED: no difference in 4 comparisons of the stack with itself
+    """
+    import suite.selftest as test
+    from suite import words
+
+    given["samples"] = given["samples"] or str(test.SAMPLES)
+    code, _ = test.run(words.parse(given), os.environ, _command(), _print)
     return code
 
 

@@ -11,6 +11,7 @@ from suite.records import Run, Sample
 
 TABLE_MD = "table.md"
 TABLE_CSV = "table.csv"
+COMPARISON = "comparison.json"
 
 
 def derive(folder: Path) -> tuple[Run, list[Sample], list[str]]:
@@ -35,6 +36,13 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str], style: str =
     """Return a run's tables, whatever its protocol; ``style`` as in :func:`suite.tables.text`."""
     of = pair_tables.text if run.protocol == "reproduce" else tables.text
     return of(run, samples, notes, style)
+
+
+def comparison_folders(path: Path) -> list[Path]:
+    """Return the folders of all comparisons at or below ``path``, sorted: those that hold a comparison.json."""
+    if (path / COMPARISON).is_file():
+        return [path]
+    return sorted(found.parent for found in path.rglob(COMPARISON) if not found.is_symlink())
 
 
 def run_folders(path: Path) -> list[Path]:

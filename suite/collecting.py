@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from suite import collect, progress
+from suite import collect, progress, selftest
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Unreadable
 
 
 def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str], None]) -> Exit:
-    """Derive and print the tables of all runs at or below ``paths``; one bad run never stops the others.
+    """Derive and print the tables of all runs and selftests at or below ``paths``; a bad one never stops the others.
 
     Raises
     ------
@@ -23,24 +23,38 @@ def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str]
     for path in paths:
         if not path.exists():
             raise SuiteError(Exit.USAGE, f"{path}: there is no such folder", "Name a run's folder, or OUT=.")
-    folders = list(dict.fromkeys(found for path in paths for found in collect.run_folders(path)))
-    if not folders:
+    runs = _below(paths, collect.run_folders)
+    if not runs:
         where = ", ".join(str(path) for path in paths)
         raise SuiteError(Exit.USAGE, f"no run below {where}", "make bench STACK=... makes one.")
     good = bad = 0
-    for folder in folders:
-        try:
-            run, samples, notes = collect.derive(folder)
-        except Unreadable as error:
-            progress.say(f"coldwarm: not used: {error}")
-            bad += 1
-            continue
-        except OSError as error:
-            progress.say(f"coldwarm: {folder}: the tables cannot be written: {error.strerror or error}")
-            bad += 1
-            continue
-        if stack and run.stack.get("name") != stack:
-            continue
-        report(("\n" if good else "") + collect.text(run, samples, notes))
-        good += 1
+    for derive, folders in ((_run, runs), (_selftest, _below(paths, collect.comparison_folders))):
+        for folder in folders:
+            try:
+                name, text = derive(folder)
+            except (Unreadable, SuiteError) as error:
+                progress.say(f"coldwarm: not used: {error}")
+                bad += 1
+                continue
+            except OSError as error:
+                progress.say(f"coldwarm: {folder}: the tables cannot be written: {error.strerror or error}")
+                bad += 1
+                continue
+            if stack is None or name == stack:
+                report(("\n" if good else "") + text)
+                good += 1
     return Exit.CELLS_FAILED if bad else Exit.DONE
+
+
+def _below(paths: Sequence[Path], find: Callable[[Path], Iterable[Path]]) -> list[Path]:
+    return list(dict.fromkeys(found for path in paths for found in find(path)))
+
+
+def _run(folder: Path) -> tuple[str, str]:
+    run, samples, notes = collect.derive(folder)
+    return str(run.stack.get("name")), collect.text(run, samples, notes)
+
+
+def _selftest(folder: Path) -> tuple[str, str]:
+    text, rows = selftest.derive(folder)
+    return rows[0].a.cell.stack if rows else "", text

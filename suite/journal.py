@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from suite import migrate
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.records import SCHEMA, Run, Sample, from_json, to_json
+from suite.records import Run, Sample, from_json, to_json
 
 RUN = "run.json"
 SAMPLES = "samples.jsonl"
@@ -59,9 +60,15 @@ class Journal:
     """The open folder of the run that is being measured."""
 
     def __init__(self, folder: Path) -> None:
+        """Open the journal. Raises BlockingIOError where another process is measuring into this folder."""
         self.folder = folder
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = os.open(folder / SAMPLES, flags, 0o666)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise
 
     @classmethod
     def create(cls, folder: Path, run: Run) -> Journal:
@@ -74,6 +81,37 @@ class Journal:
         except OSError as error:
             what = f"{folder}: the run's folder cannot be made: {error.strerror or error}"
             raise SuiteError(Exit.NOT_PREPARED, what, "Name another folder with OUT=.") from error
+
+    @classmethod
+    def reopen(cls, folder: Path) -> Journal:
+        """Open the folder of a run that ended early, to go on with it.
+
+        A torn last line is cut off, so that the next sample begins a line of its own; it is kept in ``raw/``.
+
+        Raises
+        ------
+        SuiteError
+            NOT_PREPARED where another process is measuring into the folder, or it cannot be written.
+        """
+        try:
+            log = cls(folder)
+            log._cut_torn_line()
+        except BlockingIOError as error:
+            what = f"{folder}: another process is measuring into this run"
+            raise SuiteError(Exit.NOT_PREPARED, what, "Wait until it has ended.") from error
+        except OSError as error:
+            what = f"{folder}: the run cannot be gone on with: {error.strerror or error}"
+            raise SuiteError(Exit.NOT_PREPARED, what, "It must be yours, and there must be room.") from error
+        return log
+
+    def _cut_torn_line(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        data = os.pread(self._descriptor, size, 0)
+        whole = data.rfind(b"\n") + 1
+        if whole < size:
+            (self.folder / RAW / f"torn-{whole}.txt").write_bytes(data[whole:])
+            os.ftruncate(self._descriptor, whole)
+            os.fsync(self._descriptor)
 
     def append(self, sample: Sample) -> None:
         """Append one sample and wait until the disk has it.
@@ -128,17 +166,16 @@ def read_run(folder: Path) -> Run:
         raise Unreadable(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
         raise Unreadable(f"{path}: not JSON: {error}") from error
-    _check_schema(raw, str(path))
     try:
-        return msgspec.convert(raw, Run)
-    except msgspec.ValidationError as error:
+        return msgspec.convert(migrate.to_current(raw), Run)
+    except ValueError as error:  # msgspec's errors are ValueErrors
         raise Unreadable(f"{path}: {error}") from error
 
 
 def read_samples(folder: Path) -> tuple[list[Sample], list[str]]:
     """Read samples.jsonl: the whole samples in the file's order, and a note for each line that is not one.
 
-    A sample's id counts once: the first line that bears it.
+    A sample's id counts once: the first line that bears it, unless that was interrupted and RESUME= took it again.
     """
     path = folder / SAMPLES
     notes: list[str] = []
@@ -152,25 +189,18 @@ def read_samples(folder: Path) -> tuple[list[Sample], list[str]]:
             continue
         try:
             raw = from_json(line)
-            _check_schema(raw, f"line {number}")
-            sample = msgspec.convert(raw, Sample)
-        except (ValueError, Unreadable) as error:  # msgspec's errors are ValueErrors
-            # Torn only where it ends in mid-JSON: a whole line that cannot be used has another reason.
-            torn = number == len(lines) and not isinstance(error, (msgspec.ValidationError, Unreadable))
-            notes.append(f"{SAMPLES} line {number} skipped: {'torn' if torn else error}")
+        except ValueError as error:
+            # The last line that ends in mid-JSON was torn; a whole line that cannot be used has another reason.
+            notes.append(f"{SAMPLES} line {number} skipped: {'torn' if number == len(lines) else error}")
             continue
-        if sample.id in samples:
+        try:
+            sample = msgspec.convert(migrate.to_current(raw), Sample)
+        except ValueError as error:
+            notes.append(f"{SAMPLES} line {number} skipped: {error}")
+            continue
+        if sample.id in samples and samples[sample.id].status != "interrupted":
             notes.append(f"{SAMPLES} line {number} skipped: sample {sample.id} a second time")
             continue
+        samples.pop(sample.id, None)
         samples[sample.id] = sample
     return list(samples.values()), notes
-
-
-def _check_schema(raw: Any, where: str) -> None:
-    if not isinstance(raw, dict):
-        raise Unreadable(f"{where}: not an object")
-    schema = raw.get("schema")
-    if schema != SCHEMA:
-        newer = isinstance(schema, int) and schema > SCHEMA
-        advice = "; a newer coldwarm wrote it, this one reads up to" if newer else "; expected"
-        raise Unreadable(f"{where}: schema {schema!r}{advice} {SCHEMA}")

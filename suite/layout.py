@@ -14,14 +14,7 @@ WIDTH = 80
 
 def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
     """Return the lines that say what was run, where, and whether all of it."""
-    engine, host = run.engine, run.host
-    lines = [
-        f"{run.stack['title']}",
-        f"run {run.run_id}, {_what(run)}",
-        f"engine {engine['name']}: {engine['why']}",
-        f"{host.get('cpu_model', 'unknown CPU')}, {host.get('effective_cpus', '?')} CPUs; "
-        f"Python {run.environment.get('python_version', '?')}",
-    ]
+    lines = [f"{run.stack['title']}", f"run {run.run_id}, {_what(run)}", *heading_of_machine(run)]
     if run.environment.get("wheels") == "adopted":
         framework = run.stack["definition"]["framework"]
         version = run.environment["packages"].get(framework["package"], "?")
@@ -32,12 +25,36 @@ def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
     base = run.environment.get("base")
     if base == "stand-in":
         lines.append(f"base=stand-in: {_replaced(run)}; not the stack's own image")
+    sessions = 1 + max((sample.session for sample in samples), default=0)
+    if sessions > 1:
+        lines.append(f"measured in {sessions} sessions (RESUME=)")
     absent = rows.missing(run, samples)
     if absent:
         lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")
     if markdown:
         return "\n".join([f"# {run.stack['name']}", "", *(f"- {line}" for line in lines)])
     return "\n".join([run.stack["name"], *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)])
+
+
+def heading_of_machine(run: Run) -> list[str]:
+    """Return the lines that say on what was measured: engine, machine, GPU, Python."""
+    engine, host = run.engine, run.host
+    lines = [
+        f"engine {engine['name']}: {engine['why']}",
+        f"{host.get('cpu_model', 'unknown CPU')}, {host.get('effective_cpus', '?')} CPUs; "
+        f"Python {run.environment.get('python_version', '?')}",
+    ]
+    gpu = host.get("gpu")
+    if gpu:
+        lines.append(
+            f"{gpu.get('name', 'unknown GPU')}, {gpu.get('uuid', '?')}; driver {gpu.get('driver_version', '?')}"
+        )
+    return lines
+
+
+def paragraph(text: str) -> str:
+    """Return a line wrapped for a terminal."""
+    return textwrap.fill(text, WIDTH, subsequent_indent="  ")
 
 
 def _replaced(run: Run) -> str:

@@ -1,36 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the words of ``bench`` or ``reproduce`` to a finished run: engine, environment, plan, samples, tables."""
+"""One run, from the words of ``bench`` or ``reproduce`` to its tables."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from suite import bench, environment, host, journal, plan, progress, provenance, pythons, reproduce, stack
-from suite.engines import WORKER, Engine
-from suite.engines.choose import Choice, choose
-from suite.engines.local import Local
-from suite.engines.ready import container_ready
-from suite.errors import SuiteError
+from suite import bench, claim, plan, progress, ready, reproduce, resume, stack
+from suite.engines import WORKER
 from suite.exits import Exit
 from suite.journal import Journal
-from suite.launch import launch
-from suite.question import question
-from suite.records import Cell, Plan, Planned, Protocol, Run
-from suite.replay import Replay, ReplayEngine
-from suite.sampling import CACHE_VARIABLES, Setting
-from suite.stack import Stack
+from suite.ready import Ready
+from suite.records import Protocol, Run, Sample
 from suite.watch import Watch
 from suite.words import Words
-from suite.worker_env import clean_environment
-
-#: The operand is the same in every run, so that two runs multiply the same numbers.
-OPERAND_SEED = 20190614
 
 
 def run(
@@ -43,6 +27,7 @@ def run(
     worker: Path = WORKER,
     stacks: Path = stack.STACKS,
     recording: Path | None = None,
+    earlier: resume.Earlier | None = None,
 ) -> tuple[Exit, Path]:
     """Measure one stack by one of the two protocols and print its tables.
 
@@ -50,217 +35,81 @@ def run(
     ----------
     report
         Takes the finished tables.
-    worker
-        The worker's folder; tests plant faults by naming another.
-    recording
-        The ``raw`` folder of a stored run to play back instead of measuring (see :mod:`suite.replay`).
+    worker, stacks, recording
+        See :func:`suite.ready.make_ready`.
+    earlier
+        The run to go on with (RESUME=); ``words`` are then its own.
 
     Returns
     -------
     tuple
         The exit code and the run's folder.
     """
-    chosen = stack.load(words.stack, stacks)
-    _check_placement(words, chosen)
-    if words.wheels == "cuda" and not chosen.has_cuda_wheels():
-        raise SuiteError(
-            Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
-        )
-    if recording is None:
-        choice = choose(words.engine, chosen, environ)
-    else:
-        choice = Choice("replay", "recorded samples, nothing is timed")
-    name = choice.name
-    journal.check_writable(words.out)
-    progress.say(f"{chosen.name}: engine {name} ({choice.why})")
-    minor, engine = _prepare(words, chosen, environ, worker, recording, choice)
-    machine = host.fingerprint()
-    ceiling, ceiling_text = host.float32_ceiling_flops(machine)
-    cells = _cells(words, chosen, minor, name, protocol)
-    extra = dict(chosen.definition.environment)
-    if words.gpu is not None:
-        extra.update(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=words.gpu)
+    made = ready.make_ready(words, environ, protocol=protocol, worker=worker, stacks=stacks, recording=recording)
+    record = _record(made, command, earlier)
+    with claim.gpus(record):
+        if earlier is None:
+            folder = words.out / made.chosen.name / record.run_id
+            log = Journal.create(folder, record)
+        else:
+            folder = earlier.folder
+            log = Journal.reopen(folder)
+        return _measure(made, record, folder, log, environ, report, earlier)
 
-    def worker_environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
-        return clean_environment(environ, home, {**extra, **more})
 
-    shown = worker_environment(Path("HOME"), dict.fromkeys(CACHE_VARIABLES, "private"))
-    run_id = journal.new_run_id()
-    folder = words.out / chosen.name / run_id
-    record = Run(
-        run_id=run_id,
-        created_utc=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        command=list(command),
-        coldwarm=provenance.coldwarm(worker),
-        stack=_stack_record(chosen),
-        environment=engine.identity(),
-        engine={"name": name, "why": choice.why, "ceiling_flops": ceiling, "ceiling": ceiling_text},
-        host=machine,
-        worker_environment=shown,
-        plan=_plan(words, cells) if protocol == "isolated" else _reproduce_plan(words, cells),
-        protocol=protocol,
-    )
-    log = Journal.create(folder, record)
+def _record(made: Ready, command: Sequence[str], earlier: resume.Earlier | None) -> Run:
+    if made.protocol == "reproduce":
+        return made.record(ready.reproduce_plan(made.words, made.cells), command)
+    seed = secrets.randbelow(2**32)
+    words = made.words
+    planned = plan.schedule(made.cells, words.samples, words.profile.fresh_at, seed)
+    record = made.record(ready.bench_plan(words, made.cells, planned, seed), command)
+    if earlier is None:
+        return record
+    resume.check_identity(earlier.run, record)
+    return earlier.run
+
+
+def _measure(
+    made: Ready,
+    record: Run,
+    folder: Path,
+    log: Journal,
+    environ: Mapping[str, str],
+    report: Callable[[str], None],
+    earlier: resume.Earlier | None,
+) -> tuple[Exit, Path]:
+    measured: bench.Bench | reproduce.Reproduce
     try:
         with Watch(environ) as watch:
-            setting = Setting(
-                engine=engine,
-                environment=worker_environment,
-                probe_adapter=chosen.definition.adapter,
-                placement_environment=_placement_environment(chosen, cells),
-                compile_log=chosen.definition.compile_log,
-                ceiling_flops=ceiling,
-                timeout_s=words.timeout_s,
-                operand_seed=record.plan.operand_seed,
-                raw=folder / journal.RAW,
-                load=host.load,
-                watch=watch,
-                launch=launch if recording is None else Replay(recording),
-            )
-            runner = bench.Bench if protocol == "isolated" else reproduce.Reproduce
-            measured = runner(record, setting, log, watch)
+            setting = made.setting(record, folder, watch, earlier.session if earlier else 0)
+            if record.protocol == "isolated":
+                setting.caches.recover(setting.raw, record.plan.cells)
+                measured = bench.Bench(record, setting, log, watch, taken=earlier.samples if earlier else ())
+            else:
+                measured = reproduce.Reproduce(record, setting, log, watch)
             try:
                 measured.measure()
             finally:
                 interrupted = watch.tripped()
+                if not interrupted:
+                    setting.caches.discard()
                 bench.finish(folder, report)
     finally:
         log.close()
+    samples: list[Sample] = measured.samples
     if interrupted:
-        progress.say(f"interrupted ({interrupted}): what was measured is in {_shown(folder)}")
+        progress.say(f"interrupted ({interrupted}): what was measured is in {shown(folder)}")
+        if record.protocol == "isolated":
+            progress.say(f"make bench STACK={made.chosen.name} RESUME={shown(folder)} finishes it")
     else:
-        progress.say(f"results: {_shown(folder)}")
-    verdict = bench.verdict if protocol == "isolated" else reproduce.verdict
-    return verdict(record, measured.samples, bool(interrupted)), folder
+        progress.say(f"results: {shown(folder)}")
+    verdict = bench.verdict if record.protocol == "isolated" else reproduce.verdict
+    return verdict(record, samples, bool(interrupted)), folder
 
 
-def _prepare(
-    words: Words,
-    chosen: Stack,
-    environ: Mapping[str, str],
-    worker: Path,
-    recording: Path | None,
-    choice: Choice,
-) -> tuple[str, Engine]:
-    """Return the Python minor that is measured and the engine, ready to start workers."""
-    minors = chosen.definition.python.minors()
-    if recording is not None:
-        return minors[0], ReplayEngine(recording)
-    if choice.name == "local" and (words.cpus or words.cpuset):
-        limit = f"CPUS={words.cpus:g}" if words.cpus else f"CPUSET={words.cpuset}"
-        what = f"{limit}: only a container can be limited"
-        raise SuiteError(Exit.USAGE, what, "ENGINE=docker or podman; or taskset -c 0 make ... pins a local run.")
-    if choice.daemon is not None:
-        return container_ready(words, chosen, environ, worker, choice.daemon)
-    if words.adopt:
-        made = environment.adopt(chosen, words.python, environ=environ)
-        minor = ".".join(made.python_version.split(".")[:2])
-    else:
-        minor, named = pythons.minor_of_word(words.python, minors)
-        wheels = words.wheels or environment.wheels_for(chosen)
-        made = environment.prepare(chosen, minor, environ=environ, named=named, wheels=wheels, report=progress.say)
-    return minor, Local(python=made.python, made=made.identity(), worker=worker)
-
-
-def _cells(words: Words, chosen: Stack, minor: str, engine: str, protocol: Protocol) -> list[Cell]:
-    targets: Sequence[str] = words.targets
-    if protocol == "reproduce":
-        targets = [each for each in reproduce.TARGETS if each in words.targets]
-    return plan.cells(
-        chosen,
-        targets,
-        "device" if protocol == "reproduce" else words.placement or "all",
-        question().shapes() if protocol == "reproduce" and not words.shapes_given else words.shapes,
-        dtype=words.dtype,
-        precision=words.precision,
-        level=words.level,
-        python=minor,
-        engine=engine,
-    )
-
-
-def _placement_environment(chosen: Stack, cells: list[Cell]) -> Callable[[Cell | None], Mapping[str, str]]:
-    """Return what gives a cell's own variables, and for the probe those of all cells together.
-
-    With them the probe sees every device that some cell will see.
-    """
-    by_placement: dict[tuple[str, str], Mapping[str, str]] = {
-        (each.target, each.placement): each.environment for each in chosen.definition.placements
-    }
-
-    def of(cell: Cell | None) -> Mapping[str, str]:
-        if cell is not None:
-            return by_placement[cell.target, cell.placement]
-        together: dict[str, str] = {}
-        for each in cells:
-            together.update(by_placement[each.target, each.placement])
-        return together
-
-    return of
-
-
-def _plan(words: Words, all_cells: list[Cell]) -> Plan:
-    profile, seed = words.profile, secrets.randbelow(2**32)
-    return Plan(
-        profile=profile.name,
-        targets=list(words.targets),
-        asked_by_name=words.targets if words.targets_by_name else [],
-        shapes=words.shapes,
-        samples=words.samples,
-        warm_min_calls=profile.warm_min_calls,
-        warm_s=profile.warm_s,
-        budget_s=words.budget_s,
-        timeout_s=words.timeout_s,
-        seed=seed,
-        operand_seed=OPERAND_SEED,
-        cells=all_cells,
-        planned=plan.schedule(all_cells, words.samples, profile.fresh_at, seed),
-    )
-
-
-def _reproduce_plan(words: Words, all_cells: list[Cell]) -> Plan:
-    planned = [Planned(f"reproduce.{k}", "reproduce", "", k) for k in range(1, words.repeats + 1)]
-    return Plan(
-        profile="reproduce",
-        targets=list(dict.fromkeys(cell.target for cell in all_cells)),
-        asked_by_name=words.targets if words.targets_by_name else [],
-        shapes=sorted({cell.n for cell in all_cells}),
-        samples=words.repeats,
-        warm_min_calls=0,
-        warm_s=0.0,
-        budget_s=words.budget_s,
-        timeout_s=words.timeout_s,
-        seed=0,
-        operand_seed=0,
-        cells=all_cells,
-        planned=[Planned("probe", "probe", "", 0), *planned],
-    )
-
-
-def _check_placement(words: Words, chosen: Stack) -> None:
-    asked = words.placement
-    there = sorted({each.placement for each in chosen.definition.placements})
-    if asked not in (None, "all") and asked not in there:
-        what = f"PLACEMENT={asked}: {chosen.name} has only: {', '.join(there)}"
-        raise SuiteError(Exit.USAGE, what, "docker/<stack>/stack.toml lists a stack's placements.")
-    for target in words.targets if words.targets_by_name else []:
-        ways = [each.placement for each in chosen.realisations(target)]
-        if not ways or asked not in (None, "all", *ways):
-            what = f"TARGETS={target}: {chosen.name} has no {asked or 'placement'} for it"
-            raise SuiteError(Exit.IMPOSSIBLE, what, f"It has: {', '.join(ways) or 'none'}.")
-
-
-def _stack_record(chosen: Stack) -> dict[str, Any]:
-    definition = chosen.definition
-    return {
-        "name": definition.name,
-        "title": definition.title,
-        "sha256": chosen.sha256(),
-        "definition": msgspec.to_builtins(definition),
-    }
-
-
-def _shown(folder: Path) -> str:
+def shown(folder: Path) -> str:
+    """Return a folder's path as a person at this prompt would type it."""
     try:
         return str(folder.relative_to(Path.cwd()))
     except ValueError:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from suite import levels
 from suite.records import Cell, Planned
 from suite.stack import Stack
 
@@ -55,7 +56,7 @@ def cells(
     """Return the cells of a run: targets in the order asked, each placement its own, shapes ascending.
 
     ``placement`` is "device", "jit" or "all". A cell's level reads "not_applicable" where its target has no
-    on-disk JIT cache to empty.
+    on-disk JIT cache and the level asks for nothing else.
     """
     out = []
     for target in targets:
@@ -74,7 +75,7 @@ def cells(
                         n=n,
                         dtype=dtype,
                         precision=precision,
-                        level=level if each.jit_cache else "not_applicable",
+                        level=levels.of_cell(level, each.jit_cache),
                         python=python,
                         engine=engine,
                         adapter=each.adapter or stack.definition.adapter,
@@ -99,20 +100,40 @@ def schedule(all_cells: Sequence[Cell], samples: int, fresh_at: str, seed: int) 
     """Return every sample in the order in which it is run.
 
     A probe first, then a pilot of each cell, smallest shapes first, so that a cell that cannot fit is known
-    before anything is measured; then ``samples`` blocks. A block holds one prepared sample of each cell and
-    one fresh sample of each target at its fresh shapes, shuffled, so that drift of the machine falls on
-    all alike.
+    before anything is measured, and a priming sample of each cell that keeps its caches; then ``samples`` blocks.
+    A block holds one prepared sample of each cell and one fresh sample of each target at its fresh shapes, shuffled,
+    so that drift of the machine falls on all alike.
     """
-    planned = [Planned("probe", "probe", "", 0)]
-    by_size = sorted(all_cells, key=lambda cell: cell.n)  # stable: targets keep their order
-    planned += [Planned(f"pilot.{cell.id}", "pilot", cell.id, 0) for cell in by_size]
-    at = fresh_shapes([cell.n for cell in all_cells], fresh_at)
+    return [planned for _, planned in schedule_arms([all_cells], samples, fresh_at, seed)]
+
+
+def schedule_arms(
+    arms: Sequence[Sequence[Cell]], samples: int, fresh_at: str, seed: int
+) -> list[tuple[int, Planned]]:
+    """Return the samples of several runs (stacks, say) in one order: each with the number of its arm.
+
+    As :func:`schedule`, where a block holds the samples of all arms, shuffled together: what is compared is measured
+    side by side.
+    """
+    planned = [(arm, Planned("probe", "probe", "", 0)) for arm in range(len(arms))]
+    # Stable: arms and targets keep their order.
+    by_size = sorted(((arm, cell) for arm, cells in enumerate(arms) for cell in cells), key=lambda each: each[1].n)
+    planned += [(arm, Planned(f"pilot.{cell.id}", "pilot", cell.id, 0)) for arm, cell in by_size]
+    kept = [(arm, cell) for arm, cell in by_size if cell.level == "process"]
+    planned += [(arm, Planned(f"priming.{cell.id}", "priming", cell.id, 0)) for arm, cell in kept]
     order = random.Random(seed)
     for block in range(1, samples + 1):
-        members = [Planned(f"prepared.{cell.id}.{block}", "prepared", cell.id, block) for cell in all_cells]
-        members += [
-            Planned(f"fresh.{cell.id}.{block}", "fresh", cell.id, block) for cell in all_cells if cell.n in at
-        ]
+        members = []
+        for arm, cells in enumerate(arms):
+            at = fresh_shapes([cell.n for cell in cells], fresh_at)
+            members += [
+                (arm, Planned(f"prepared.{cell.id}.{block}", "prepared", cell.id, block)) for cell in cells
+            ]
+            members += [
+                (arm, Planned(f"fresh.{cell.id}.{block}", "fresh", cell.id, block))
+                for cell in cells
+                if cell.n in at
+            ]
         order.shuffle(members)
         planned += members
     return planned

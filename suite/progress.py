@@ -62,9 +62,17 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def done(self, sample: Sample) -> None:
-        """Count one sample; a failed one is said at once, in its own words."""
+    def more(self, count: int) -> None:
+        """Expect so many samples more."""
+        self._total += count
+        if self._bar is not None:
+            self._bar.update(self._task, total=self._total)
+
+    def done(self, sample: Sample | None) -> None:
+        """Count one sample; a failed one is said at once, in its own words. None: it was there already."""
         self._done += 1
+        if sample is None:
+            return
         if sample.status not in ("ok", "unavailable", "over_budget") and sample.reason:
             self._print(f"{sample.id}: {sample.status}: {sample.reason.text}")
         if self._bar is not None:

@@ -193,17 +193,6 @@ def plausible(n: int, cold_s: float, warm: Warm | None, ceiling_flops: float) ->
     return (Proof("ok", text), None) if rate <= ceiling_flops else (Proof("failed", text), "implausible")
 
 
-def cold(before: Mapping[str, int] | None, level: str) -> Judgement:
-    """Judge whether the caches that this cell's level empties were empty before."""
-    if level == "not_applicable":
-        return Proof("not_applicable", "this target has no on-disk JIT cache"), None
-    if before is None:
-        return Proof("failed", "the caches were not listed"), "not_cold"
-    if before:
-        return Proof("failed", f"{len(before)} files in the caches before the start"), "not_cold"
-    return Proof("ok", "the caches were empty before"), None
-
-
 def bytecode(found: Mapping[str, Any] | None) -> Judgement:
     """Judge whether modules came from compiled files. It gates no number but is part of the identity."""
     if not found:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 
 Status = Literal[
     "ok",
@@ -31,7 +31,7 @@ Status = Literal[
     "over_budget",
     "interrupted",
 ]
-Kind = Literal["probe", "pilot", "prepared", "fresh", "reproduce"]
+Kind = Literal["probe", "pilot", "priming", "prepared", "fresh", "reproduce"]
 Protocol = Literal["isolated", "reproduce"]
 
 #: Phases in the order in which a sample passes through them.
@@ -151,7 +151,11 @@ class Caches(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One line of samples.jsonl: what one process measured, or why it did not."""
+    """One line of samples.jsonl: what one process measured, or why it did not.
+
+    ``again``: the planned sample that this one was added for, because that one is tagged; ``session``: how often the
+    run had been resumed before. ``cpu_s``: CPU seconds of the worker.
+    """
 
     id: str
     kind: Kind
@@ -180,6 +184,11 @@ class Sample(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
     process: dict[str, Any] = {}
     load: dict[str, Any] = {}
+    again: str = ""
+    session: int = 0
+    cpu_s: float | None = None
+    tags: list[str] = []
+    telemetry: dict[str, Any] = {}
     schema: int = SCHEMA
 
 
@@ -202,7 +211,11 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """run.json: everything a reader needs to know what was measured and to do it again."""
+    """run.json: everything a reader needs to know what was measured and to do it again.
+
+    ``words``: the words that were given, by which RESUME= goes on; ``arm``: its name in a comparison, "" where the
+    run stands alone.
+    """
 
     run_id: str
     created_utc: str
@@ -215,6 +228,34 @@ class Run(msgspec.Struct, frozen=True):
     worker_environment: dict[str, str]
     plan: Plan
     protocol: Protocol = "isolated"
+    words: dict[str, str] = {}
+    arm: str = ""
+    schema: int = SCHEMA
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """One of the runs of a comparison; ``folder`` is below the comparison's."""
+
+    name: str
+    folder: str
+    run_id: str
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """comparison.json: several runs that were measured interleaved.
+
+    ``order``: the number of the arm and the id of each planned sample, in the order in which they were run;
+    ``instrument``: what the clock and the loop themselves cost, where it was measured.
+    """
+
+    id: str
+    kind: Literal["selftest", "compare"]
+    created_utc: str
+    command: list[str]
+    seed: int
+    arms: list[Arm]
+    order: list[tuple[int, str]]
+    instrument: dict[str, float] = {}
     schema: int = SCHEMA
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from suite import units
+from suite import stats, units
 from suite.records import Sample
 from suite.rows import CellRow, TargetRow
 
@@ -17,10 +17,14 @@ def remarks(
     return [
         *_reasons([*cell_rows, *target_rows]),
         *_not_steady(cell_rows),
+        *_tags(samples, cell_rows),
+        *_intervals(cell_rows),
+        *_outliers(cell_rows),
         *_compiles(cell_rows),
         *_levels_and_bytecode(cell_rows),
         *_throttled(samples),
         *_untimed(samples),
+        *_to_steady(cell_rows),
         *_load(samples),
     ]
 
@@ -75,6 +79,79 @@ def _not_steady(cell_rows: Sequence[CellRow]) -> list[str]:
         "their warm is the last half's median"
         for row in cell_rows
         for state, many in row.not_steady.items()
+    ]
+
+
+#: What each tag means, in a few words.
+TAGS = {
+    "contended": "other work took CPU time or the GPU",
+    "throttled: thermal": "the chip slowed down, too hot",
+    "throttled: power": "the chip slowed down, at its power limit",
+    "idle_clock": "the GPU's clock had not risen",
+}
+
+
+def _tags(samples: Sequence[Sample], cell_rows: Sequence[CellRow]) -> list[str]:
+    """Return how many samples bear each tag, and the second line of each cell with samples taken again."""
+    planned = [each for each in samples if each.kind in ("prepared", "fresh") and not each.again]
+    taken = sum(1 for each in planned if each.telemetry)
+    names = sorted({tag for each in planned for tag in each.tags})
+    lines = []
+    for name in names:
+        many = sum(1 for each in planned if name in each.tags)
+        lines.append(
+            f"! {name} ({TAGS.get(name, name)}): {many} of {taken} samples; they are kept in every figure"
+        )
+    for row in cell_rows:
+        both = row.with_added
+        if both is not None:
+            lines.append(
+                f"{_name(row)} {row.cell.n} with {both.many} taken again: cold {units.seconds(both.cold.centre)}, "
+                f"warm {units.seconds(both.warm.centre)}, cold/warm {units.with_interval(both.ratio)}"
+            )
+    return lines
+
+
+#: The half width of an interval that is narrow enough to publish.
+WANTED = 0.05
+
+
+def _intervals(cell_rows: Sequence[CellRow]) -> list[str]:
+    """Return the interval reached beside the one wanted, of the cell where it is widest."""
+    reached = [
+        (width, row)
+        for row in cell_rows
+        if row.ratio is not None and (width := stats.half_width(row.ratio)) is not None
+    ]
+    if not reached:
+        return []
+    width, row = max(reached, key=lambda each: each[0])
+    at = f"{_name(row)} {row.cell.n}"
+    if width <= WANTED:
+        return [f"intervals of cold/warm: at most {width:.1%} either way ({at}), {WANTED:.0%} wanted"]
+    needed = stats.samples_for([row.colds[block] / row.warms[block] for block in row.colds], WANTED)
+    enough = f"about {needed} samples would reach it" if needed else "no number of samples can be told"
+    far = f"{width:.0%}" if width < 10 else f"a factor of {units.significant(1 + width)}"
+    return [f"intervals of cold/warm: up to {far} either way ({at}); {WANTED:.0%} wanted: {enough}"]
+
+
+def _outliers(cell_rows: Sequence[CellRow]) -> list[str]:
+    return [
+        f"outliers, kept: {name} of {_name(row)} {row.cell.n} in block {', '.join(str(block) for block in blocks)}"
+        for row in cell_rows
+        for name, blocks in row.outliers.items()
+    ]
+
+
+def _to_steady(cell_rows: Sequence[CellRow]) -> list[str]:
+    known = [(row.to_steady_s, row) for row in cell_rows if row.to_steady_s is not None]
+    if not known:
+        return []
+    longest, row = max(known, key=lambda each: each[0])
+    if longest == 0:
+        return ["time to steady: none, every warm series is steady from its first call on"]
+    return [
+        f"time to steady, from the first warm call: at most {units.seconds(longest)} ({_name(row)} {row.cell.n})"
     ]
 
 

@@ -28,8 +28,23 @@ class Count:
     def shows_times(self) -> bool:
         return self.status == "ok"
 
+    def whole(self) -> bool:
+        """Tell whether every planned sample is ok: only then may the cell get a verdict."""
+        return self.status == "ok" and self.ok == self.planned
+
     def text(self) -> str:
         return f"{self.ok}/{self.planned} ok"
+
+
+@dataclass(frozen=True)
+class Added:
+    """The same cell with the samples that were taken again, beside those that are tagged: never the headline."""
+
+    many: int
+    ok: int
+    cold: Estimate
+    warm: Estimate
+    ratio: Estimate
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,18 @@ class CellRow:
     """XLA compiles of each ok sample in "cold" and in "warm"; None where they cannot be counted."""
     slowest: float | None = None
     """The slowest warm call of the samples that compiled in their warm series, over its sample's median."""
+    colds: dict[int, float] = field(default_factory=dict)
+    """The cold time of each ok sample, by its block."""
+    warms: dict[int, float] = field(default_factory=dict)
+    to_steady_s: float | None = None
+    """Median over processes of the time from the first warm call to the steady segment; None where none is steady."""
+    tags: dict[str, int] = field(default_factory=dict)
+    """How many of the planned samples bear each tag."""
+    tagged: int = 0
+    """How many of them bear any."""
+    outliers: dict[str, list[int]] = field(default_factory=dict)
+    """Blocks of the values that are marked as outliers, of "cold" and of "warm"; they are kept in every figure."""
+    with_added: Added | None = None
 
 
 @dataclass(frozen=True)
@@ -82,31 +109,72 @@ def count(samples: Sequence[Sample], planned: int) -> Count:
 
 def cell_rows(run: Run, samples: Iterable[Sample]) -> list[CellRow]:
     """Return a row for each cell of the plan, in the plan's order."""
+    samples = list(samples)
     by_cell = _grouped(samples, "prepared")
     planned = _planned(run, "prepared")
-    return [_cell_row(cell, by_cell.get(cell.id, []), planned[cell.id]) for cell in run.plan.cells]
+    added = _grouped(samples, "prepared", again=True)
+    return [
+        _cell_row(cell, by_cell.get(cell.id, []), planned[cell.id], added.get(cell.id, []))
+        for cell in run.plan.cells
+    ]
 
 
-def _cell_row(cell: Cell, samples: list[Sample], planned: int) -> CellRow:
+def _cell_row(cell: Cell, samples: list[Sample], planned: int, added: Sequence[Sample] = ()) -> CellRow:
     counted = count(samples, planned)
+    tags = [tag for sample in samples for tag in sample.tags]
     if not counted.shows_times:
-        return CellRow(cell, counted)
+        return CellRow(cell, counted, tags=_counted(tags), tagged=_tagged(samples))
     good = [sample for sample in samples if sample.status == "ok"]
     colds = [_number(sample.cold_s) for sample in good]
     assessed = [steadiness.assess(sample.warm.calls_s) for sample in good if sample.warm]
     warms = [each.warm_s for each in assessed]
     states = [each.state for each in assessed if each.state in ("trend", "shift")]
+    waits = [
+        steadiness.time_to_steady_s(sample.warm.calls_s, each)
+        for sample, each in zip((each for each in good if each.warm), assessed, strict=True)
+        if sample.warm
+    ]
+    reached = [wait for wait in waits if wait is not None]
     return CellRow(
         cell,
         counted,
         cold=stats.geometric(colds),
         warm=stats.geometric(warms),
         ratio=stats.ratio(colds, warms),
-        not_steady={state: states.count(state) for state in sorted(set(states))},
+        not_steady=_counted(states),
         bytecode_incomplete=any(_failed(sample, "bytecode") for sample in good),
         compiles=_compiles(good),
         slowest=max((_slowest(each) for each in good if _compiled_in(each, ("warm",))), default=None),
+        colds={sample.block: cold for sample, cold in zip(good, colds, strict=True)},
+        warms={sample.block: warm for sample, warm in zip(good, warms, strict=True)},
+        to_steady_s=statistics.median(reached) if reached else None,
+        tags=_counted(tags),
+        tagged=_tagged(samples),
+        outliers={
+            name: [good[index].block for index in found]
+            for name, values in (("cold", colds), ("warm", warms))
+            if (found := stats.outliers(values))
+        },
+        with_added=_with_added(colds, warms, added),
     )
+
+
+def _with_added(colds: list[float], warms: list[float], added: Sequence[Sample]) -> Added | None:
+    good = [each for each in added if each.status == "ok" and each.warm]
+    if not good:
+        return None
+    colds = colds + [_number(each.cold_s) for each in good]
+    warms = warms + [steadiness.assess(each.warm.calls_s).warm_s for each in good if each.warm]
+    both = stats.geometric(colds), stats.geometric(warms), stats.ratio(colds, warms)
+    return Added(len(added), len(good), *both)
+
+
+def _tagged(samples: Sequence[Sample]) -> int:
+    return sum(1 for sample in samples if sample.tags)
+
+
+def _counted(words: Sequence[str]) -> dict[str, int]:
+    return {word: words.count(word) for word in sorted(set(words))}
 
 
 def _compiles(samples: Sequence[Sample]) -> dict[str, list[int]] | None:
@@ -173,10 +241,11 @@ def missing(run: Run, samples: Sequence[Sample]) -> int:
     return sum(1 for planned in run.plan.planned if planned.id not in there)
 
 
-def _grouped(samples: Iterable[Sample], kind: Kind) -> dict[str, list[Sample]]:
+def _grouped(samples: Iterable[Sample], kind: Kind, *, again: bool = False) -> dict[str, list[Sample]]:
+    """Return the planned samples of a kind by cell, or those that were added (``again``)."""
     out: dict[str, list[Sample]] = {}
     for sample in samples:
-        if sample.kind == kind:
+        if sample.kind == kind and bool(sample.again) == again:
             out.setdefault(sample.cell, []).append(sample)
     return out
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import shutil
@@ -14,8 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from suite import classify, compile_counts, events, proofs
-from suite.engines import Engine
+import msgspec
+
+from suite import classify, compile_counts, events, levels, proofs
+from suite.engines import Command, Engine
 from suite.launch import Launcher, Outcome, launch
 from suite.records import (
     PASS_PHASES,
@@ -34,20 +37,10 @@ from suite.records import (
     to_json,
 )
 from suite.stack import CompileLog
+from suite.telemetry.machine import Watched
+from suite.telemetry.summary import summarise
+from suite.telemetry.tags import tags
 from suite.watch import Watch
-
-#: Folders below a sample's private cache folder, by the variable that points there.
-CACHE_VARIABLES = {
-    "HOME": "home",
-    "XDG_CACHE_HOME": "xdg",
-    "XDG_CONFIG_HOME": "config",
-    "CUDA_CACHE_PATH": "cuda",
-    "JAX_COMPILATION_CACHE_DIR": "jax",
-    "TORCHINDUCTOR_CACHE_DIR": "inductor",
-    "TRITON_CACHE_DIR": "triton",
-    "TMPDIR": "tmp",
-}
-
 
 #: Beside a sample's request and events: how its process went, so that the sample can be replayed.
 OUTCOME = "outcome.json"
@@ -71,7 +64,12 @@ class Setting:
     """Folder that holds one folder of raw files a sample."""
     load: Callable[[], dict[str, Any]]
     watch: Watch
+    caches: levels.Folders
+    watched: Watched | None = None
+    """What records the machine around each sample; None where nothing is timed."""
     launch: Launcher = launch
+    session: int = 0
+    """How often the run has been resumed."""
 
 
 def take(
@@ -83,25 +81,35 @@ def take(
     warm_calls: int | None = None,
     warm_s: float = 0.0,
     more: Mapping[str, Any] = MappingProxyType({}),
+    primed: Mapping[str, int] | None = None,
+    again: str = "",
 ) -> Sample:
     """Run one sample and return its record.
+
+    ``primed`` is what the cell's priming sample left in the caches that it keeps.
 
     ``cell`` is None where the sample is not of one cell: a probe, which only lists devices, and the snippet of
     the reproduce protocol. ``more`` is what else such a worker is asked.
     """
     folder = setting.raw / planned.id
+    _set_aside(folder, setting.session)
     folder.mkdir(parents=True)
-    cache = folder / "cache"
-    variables = {name: str(cache / below) for name, below in CACHE_VARIABLES.items()}
-    for path in variables.values():
-        Path(path).mkdir(parents=True)
-    before = _listing(cache)
+    level = cell.level if cell else levels.NOT_APPLICABLE
+    cache = setting.caches.lay_out(folder, cell)
+    variables = {name: str(cache / below) for name, below in levels.CACHE_VARIABLES.items()}
+    environment = setting.environment(
+        Path(variables["HOME"]), {**setting.placement_environment(cell), **variables}
+    )
+    if level == "disk":
+        ask(setting, f"{planned.id}.drop", "drop", environment)
+    before = levels.listing(cache)
     load = setting.load()
     started_utc = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     request = {
         "v": events.PROTOCOL,
         "events": str(folder / "events.jsonl"),
         "kind": planned.kind,
+        "level": level,
         "adapter": cell.adapter if cell else setting.probe_adapter,
         "placement": cell.placement if cell else "device",
         "device": cell.device if cell else "/device:CPU:0",
@@ -115,10 +123,54 @@ def take(
         "modules_folder": "modules",
         **more,
     }
-    environment = setting.environment(
-        Path(variables["HOME"]), {**setting.placement_environment(cell), **variables}
-    )
     command = setting.engine.worker_command(folder / "request.json", environment)
+    sampler = setting.watched.beside(cell.device if cell else "") if setting.watched else None
+    with sampler.around() if sampler else contextlib.nullcontext() as trace:
+        outcome = _run(setting, command, request, folder)
+    (folder / OUTCOME).write_text(to_json(dataclasses.asdict(outcome)), encoding="utf-8")
+    told = events.read(folder / "events.jsonl")
+    caches = Caches(before=before, after=levels.listing(cache))
+    shutil.rmtree(folder / "modules", ignore_errors=True)
+    raw_file = f"{folder.parent.name}/{folder.name}/stderr.txt"
+    sample = record(
+        planned,
+        cell,
+        order,
+        outcome,
+        told,
+        caches,
+        raw_file=raw_file,
+        # Where there was no worker yet, its engine says why.
+        stderr=_tail(folder / "stderr.txt") or _tail(folder / f"{command.words}stderr.txt"),
+        ceiling_flops=_ceiling_flops(setting, cell, told),
+        timeout_s=setting.timeout_s,
+        started_utc=started_utc,
+        load=load,
+        compiles=compile_counts.count(
+            setting.compile_log, [*told.every("phase"), *told.every("pair")], folder / "stderr.txt"
+        ),
+        primed=primed,
+        session=setting.session,
+        again=again,
+    )
+    if trace is not None and setting.watched is not None:
+        child = not command.words
+        summary = summarise(
+            trace,
+            worker_cpu_s=sample.cpu_s,
+            worker_is_child=child,
+            own_pids=(outcome.pid,) if child else (),
+            static=setting.watched.static,
+        )
+        sample = msgspec.structs.replace(sample, telemetry=summary, tags=tags(summary))
+    # What a pilot or a failed priming left is no cell's cache.
+    keep = planned.kind in ("prepared", "fresh") or (planned.kind == "priming" and sample.status == "ok")
+    setting.caches.clear(cache, cell, keep=keep)
+    return sample
+
+
+def _run(setting: Setting, command: Command, request: dict[str, Any], folder: Path) -> Outcome:
+    """Write the request, run the worker to its end, and leave nothing of it running."""
     spawn_s = time.monotonic()
     request["spawn_s"] = spawn_s
     (folder / "request.json").write_text(to_json(request), encoding="utf-8")
@@ -137,32 +189,39 @@ def take(
     finally:
         if not whole:
             setting.engine.clean_up(folder)
-    if command.words:
-        outcome = as_seen_inside(outcome)
-    (folder / OUTCOME).write_text(to_json(dataclasses.asdict(outcome)), encoding="utf-8")
-    told = events.read(folder / "events.jsonl")
-    caches = Caches(before=before, after=_listing(cache))
-    for made in (cache, folder / "modules"):
-        shutil.rmtree(made, ignore_errors=True)
-    raw_file = f"{folder.parent.name}/{folder.name}/stderr.txt"
-    return record(
-        planned,
-        cell,
-        order,
-        outcome,
-        told,
-        caches,
-        raw_file=raw_file,
-        # Where there was no worker yet, its engine says why.
-        stderr=_tail(folder / "stderr.txt") or _tail(folder / f"{command.words}stderr.txt"),
-        ceiling_flops=setting.ceiling_flops,
-        timeout_s=setting.timeout_s,
-        started_utc=started_utc,
-        load=load,
-        compiles=compile_counts.count(
-            setting.compile_log, [*told.every("phase"), *told.every("pair")], folder / "stderr.txt"
-        ),
+    return as_seen_inside(outcome) if command.words else outcome
+
+
+def _ceiling_flops(setting: Setting, cell: Cell | None, told: events.Events) -> float:
+    """Return the FLOP/s that this cell cannot exceed, at the precision that the worker says is in force."""
+    if cell is None or "GPU" not in cell.device or setting.watched is None or not setting.watched.static:
+        return setting.ceiling_flops
+    facts = told.first("facts") or {}
+    return setting.watched.ceiling_flops(str(facts.get("facts", {}).get("precision", "")))
+
+
+def _set_aside(folder: Path, session: int) -> None:
+    """Keep what an earlier session had left of a sample that it did not finish."""
+    if folder.exists():
+        folder.rename(folder.with_name(f"{folder.name}.before-session-{session}"))
+
+
+def ask(setting: Setting, name: str, kind: str, environment: Mapping[str, str] | None = None) -> events.Events:
+    """Have the stack's own Python do something where workers run, and return what it told.
+
+    ``kind``: "drop", the framework's files from the page cache, or "clock", measure the instrument. Whether files
+    were dropped is proven by the sample that follows, not by what is told here.
+    """
+    folder = setting.raw / name
+    _set_aside(folder, setting.session)
+    folder.mkdir(parents=True)
+    home = {variable: str(folder) for variable in ("HOME", "TMPDIR")}
+    request = {"v": events.PROTOCOL, "events": str(folder / "events.jsonl"), "kind": kind}
+    command = setting.engine.worker_command(
+        folder / "request.json", environment or setting.environment(folder, home)
     )
+    _run(setting, command, request, folder)
+    return events.read(folder / "events.jsonl")
 
 
 def as_seen_inside(outcome: Outcome) -> Outcome:
@@ -188,12 +247,15 @@ def record(
     started_utc: str,
     load: dict[str, Any],
     compiles: dict[str, Compiles] | None = None,
+    primed: Mapping[str, int] | None = None,
+    session: int = 0,
+    again: str = "",
 ) -> Sample:
     """Turn what a worker told and how it ended into a sample; a pure function."""
     ended = None
     try:
         ended = classify.ending(outcome, told, stderr, raw_file, timeout_s)
-        measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops, compiles)
+        measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops, compiles, primed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Whole events of the right version that do not hold what they must: as good as garbage.
         measured = {}
@@ -217,6 +279,8 @@ def record(
         load=load,
         caches=caches,
         compiles=compiles,
+        session=session,
+        again=again,
         **measured,
     )
 
@@ -229,6 +293,7 @@ def _measured(
     caches: Caches,
     ceiling_flops: float,
     compiles: dict[str, Compiles] | None,
+    primed: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     """Return the record's fields that come from events, and under "failed" the worst proof."""
     out: dict[str, Any] = {"wall_s": outcome.ended_s - outcome.spawn_s}
@@ -240,6 +305,7 @@ def _measured(
     out["phases"] = phases = _phases(outcome, told, origin_s, shared)
     if done:
         out["worker_wall_s"] = _moment(done["at_s"], origin_s)
+        out["cpu_s"] = _number(done["cpu_s"]) if "cpu_s" in done else None
     covered = out["wall_s"] if shared else out.get("worker_wall_s", 0.0)
     out["untimed_s"] = covered - sum(each.end_s - each.begin_s for each in phases)
     for name in ("devices", "facts"):
@@ -273,13 +339,16 @@ def _measured(
     if done is None:
         return out
     placement, found = told.first("placement"), told.first("bytecode")
+    reads = told.first("disk")
     out["evidence"] = {"placement": placement, "bytecode": found, "results": told.every("result")}
+    if reads:
+        out["evidence"]["disk"] = {name: reads[name] for name in ("read_bytes", "used_bytes")}
     judged = {
         "result": proofs.result(told.every("result"), ["cold"] if kind == "fresh" else ["cold", "warm"]),
         "device": proofs.device(placement, cell.n, compiles),
         "synchronised": proofs.synchronised(warm),
         "plausible": proofs.plausible(cell.n, length["first_execution"], warm, ceiling_flops),
-        "cold": proofs.cold(caches.before, cell.level),
+        "cold": levels.proof(cell.level, kind, caches, primed, reads),
         "bytecode": proofs.bytecode(found),
     }
     out["proofs"] = {name: proof for name, (proof, _) in judged.items()}
@@ -352,15 +421,6 @@ def _positive(value: Any) -> float:
     if number <= 0:
         raise ValueError(f"a time of {value!r} s")
     return number
-
-
-def _listing(folder: Path) -> dict[str, int]:
-    """Return every file below ``folder`` with its size in bytes."""
-    return {
-        path.relative_to(folder).as_posix(): path.lstat().st_size
-        for path in sorted(folder.rglob("*"))
-        if not path.is_dir()
-    }
 
 
 def _tail(path: Path, size: int = 4000) -> str:

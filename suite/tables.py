@@ -7,10 +7,10 @@ import csv
 import io
 from collections.abc import Sequence
 
-from suite import rows, units
+from suite import rows, stats, units
 from suite.layout import heading, notes_text, table, title
 from suite.records import PHASES, Run, Sample
-from suite.remarks import remarks
+from suite.remarks import WANTED, remarks
 from suite.rows import CellRow, Count, TargetRow
 from suite.stats import Estimate
 
@@ -20,7 +20,8 @@ CSV_COLUMNS = (
     *("status", "ok", "planned", "reason"),
     *("cold_s", "cold_low_s", "cold_high_s"),
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
-    *("ratio", "ratio_low", "ratio_high"),
+    *("ratio", "ratio_low", "ratio_high", "ratio_half_width", "samples_for_5_percent"),
+    *("to_steady_s", "outliers", "tagged", "tags", "added", "added_cold_s", "added_warm_s"),
     *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
     *("first_result_s", "first_result_low_s", "first_result_high_s"),
@@ -60,6 +61,7 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         _spread(line, "cold", row.cold, "_s")
         _spread(line, "warm", row.warm, "_s")
         _spread(line, "ratio", row.ratio, "")
+        line.update(_further(row))
         for name in ("cold", "warm"):
             line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
         line.update(_limits(samples))
@@ -72,6 +74,29 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
             _spread(line, "start_up", once.start_up, "_s")
         writer.writerow(line)
     return file.getvalue()
+
+
+def _further(row: CellRow) -> dict[str, object]:
+    """Return what qualifies a row's numbers: interval reached, steadiness, outliers, tags, samples taken again."""
+    out: dict[str, object] = {
+        "tagged": row.tagged,
+        "tags": " ".join(f"{tag.replace(' ', '')}:{n}" for tag, n in row.tags.items()),
+    }
+    if row.ratio is not None:
+        width = stats.half_width(row.ratio)
+        out["ratio_half_width"] = "" if width is None else repr(width)
+        needed = stats.samples_for([row.colds[block] / row.warms[block] for block in row.colds], WANTED)
+        out["samples_for_5_percent"] = "" if needed is None else needed
+        out["outliers"] = " ".join(f"{name}:{block}" for name, blocks in row.outliers.items() for block in blocks)
+    if row.to_steady_s is not None:
+        out["to_steady_s"] = repr(row.to_steady_s)
+    if row.with_added is not None:
+        out["added"] = row.with_added.many
+        out["added_cold_s"], out["added_warm_s"] = (
+            repr(row.with_added.cold.centre),
+            repr(row.with_added.warm.centre),
+        )
+    return out
 
 
 def _limits(samples: Sequence[Sample]) -> dict[str, object]:
@@ -101,7 +126,8 @@ def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
             ]
         else:
             numbers = ["-", "-", "-"]
-        body.append([row.cell.target, row.cell.placement, row.cell.n, *numbers, _samples(row.count)])
+        tagged = f" ({row.tagged}!)" if row.tagged else ""
+        body.append([row.cell.target, row.cell.placement, row.cell.n, *numbers, _samples(row.count) + tagged])
     header = ["target", "via", "n", "cold", "warm", "cold/warm [95 %]", "samples"]
     return table(body, header, style, "llrrrll")
 

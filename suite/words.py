@@ -11,15 +11,17 @@ from typing import cast
 
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.levels import LEVELS
 from suite.plan import PROFILES, Profile
 from suite.stack import ROOT, TARGETS, Wheels
 
 SMALLEST_N, LARGEST_N = 2, 46_000
 DTYPES = ("float32",)
 PRECISIONS = ("default", "ieee")
-LEVELS = ("process", "jit", "disk")
 PLACEMENTS = ("device", "jit", "all")
 WHEELS = ("cpu", "cuda")
+#: Words that say where, not what: a path is not kept with a run.
+NOT_KEPT = ("out", "resume")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Words:
     cpuset: str | None
     build_args: dict[str, str]
     wheels: Wheels | None
+    given: dict[str, str]
+    """What was typed, word by word: RESUME= goes on by it."""
 
 
 def parse(given: Mapping[str, str | None]) -> Words:
@@ -62,8 +66,6 @@ def parse(given: Mapping[str, str | None]) -> Words:
     profile = PROFILES[_one_of(given, "profile", tuple(PROFILES), "quick")]
     targets = _targets(given.get("targets"))
     level = _one_of(given, "level", LEVELS, "jit")
-    if level != "jit":
-        raise _usage("LEVEL", level, "is not in this version; jit is (a new empty cache folder per sample)")
     dtype = _one_of(given, "dtype", DTYPES, "float32")
     return Words(
         stack=given.get("stack") or "",
@@ -88,6 +90,7 @@ def parse(given: Mapping[str, str | None]) -> Words:
         cpus=_number(given, "cpus", 0.0, 0.01, 4096) or None,
         cpuset=_cpuset(given.get("cpuset")),
         build_args=build_arguments(given.get("build_args")),
+        given={name: value for name, value in sorted(given.items()) if value and name not in NOT_KEPT},
         wheels=cast("Wheels | None", _one_of(given, "wheels", WHEELS, "") or None),
     )
 

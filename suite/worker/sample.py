@@ -3,10 +3,12 @@
 
 A *prepared* sample makes one identical call at 8 x 8 first and is the source of ``cold`` and ``warm``; a
 *fresh* one makes none and is the source of ``first_result``. A *pilot* is a prepared sample that finds out
-how many warm calls the others make. A *probe* lists the devices.
+how many warm calls the others make, a *priming* sample one that fills the caches that a cell keeps. A *probe* lists
+the devices.
 """
 
 import bytecode
+import disk
 import matmul
 import series
 
@@ -28,11 +30,12 @@ def probe(phases, channel, adapter):
 def measure(phases, channel, adapter, request):
     """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s."""
     n, seed, dtype = request["n"], request["seed"], request["dtype"]
+    before_bytes = disk.read_bytes()
     with phases.measure("import"):
         adapter.import_framework()
     with phases.measure("device_init"):
         adapter.open()
-    if request["kind"] in ("prepared", "pilot"):
+    if request["kind"] != "fresh":
         with phases.measure("library_init"):
             _prepare(adapter, n, seed, dtype)
     with phases.measure("inputs"):
@@ -45,6 +48,7 @@ def measure(phases, channel, adapter, request):
             adapter.compile()
     with phases.measure("first_execution"):
         scalar = adapter.execute()
+    after_bytes = disk.read_bytes()
     channel.send("first_result", at_s=phases.last_end_s, scalar=scalar)
     with phases.measure("verify"):
         cold = dict(adapter.outputs(), scalar=scalar)
@@ -57,6 +61,8 @@ def measure(phases, channel, adapter, request):
         channel.send("warm", **timed)
     with phases.measure("verify"):
         _prove(channel, adapter, request, m, cold, warm)
+        if request["level"] == "disk":
+            _tell_reads(channel, before_bytes, after_bytes)
     del m, cold
     with phases.measure("teardown"):
         adapter.close()
@@ -78,6 +84,11 @@ def _prepare(adapter, n, seed, dtype):
     if adapter.compile is not None:
         adapter.compile()
     adapter.execute()
+
+
+def _tell_reads(channel, before, after):
+    read = None if before is None or after is None else after - before
+    channel.send("disk", read_bytes=read, used_bytes=disk.used_bytes())
 
 
 def _prove(channel, adapter, request, m, cold, warm):

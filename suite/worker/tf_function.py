@@ -6,6 +6,7 @@ The verbs are those of every adapter (see tf_session.py).
 
 import hlo
 import limits
+import settings
 from tf_session import EVIDENCE_OPS, Unavailable, nan_like
 
 NAME = "tf_function"
@@ -130,6 +131,8 @@ class Adapter(object):
             "intra_op_threads": tf.config.threading.get_intra_op_parallelism_threads() or "default",
             "inter_op_threads": tf.config.threading.get_inter_op_parallelism_threads() or "default",
             "optimizer": "default",
+            "onednn": settings.onednn(),
+            "cuda_module_loading": settings.cuda_module_loading(),
             "soft_placement": tf.config.get_soft_device_placement(),
             "precision": self._precision_in_force(),
         }

@@ -10,6 +10,7 @@ import os
 
 import hlo
 import limits
+import settings
 
 NAME = "tf_session"
 
@@ -208,6 +209,8 @@ class Adapter(object):
             "intra_op_threads": self._threads or "default",
             "inter_op_threads": self._threads or "default",
             "optimizer": "default",
+            "onednn": settings.onednn(),
+            "cuda_module_loading": settings.cuda_module_loading(),
             "soft_placement": False,
             "precision": "ieee",
         }

@@ -114,23 +114,6 @@ def test_the_rate_counts_multiplications_and_additions():
 
 
 @pytest.mark.parametrize(
-    ("before", "level", "wanted"),
-    [
-        ({}, "device", ("ok", None)),
-        ({"cuda/index": 3}, "device", ("failed", "not_cold")),
-        ({"cuda/empty": 0}, "device", ("failed", "not_cold")),
-        (None, "device", ("failed", "not_cold")),
-        ({"cuda/index": 3}, "not_applicable", ("not_applicable", None)),
-        (None, "not_applicable", ("not_applicable", None)),
-    ],
-)
-def test_a_cold_sample_began_with_empty_caches(before, level, wanted):
-    """Fault: a warm cache, or one that nobody listed, counts as cold."""
-    proof, status = proofs.cold(before, level)
-    assert (proof.state, status) == wanted
-
-
-@pytest.mark.parametrize(
     ("found", "state"),
     [
         ({"modules": 1000, "cached": 990, "share": 0.99}, "ok"),

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
+import time
 
 import pytest
 
@@ -47,7 +49,7 @@ def test_noise_alone_is_steady(seed):
 def test_a_drift_is_a_trend_and_warm_is_its_last_half(by, seed):
     """Fault: a clock that is heating up; one direction only; or the whole series' median."""
     calls = noisy(ramp(200, by), seed)
-    assert steadiness.assess(calls) == steadiness.Steadiness("trend", statistics.median(calls[100:]))
+    assert steadiness.assess(calls) == steadiness.Steadiness("trend", statistics.median(calls[100:]), 100)
 
 
 @pytest.mark.parametrize("to", [1.2, 0.8])
@@ -94,7 +96,7 @@ def test_spikes_do_not_hide_a_drift():
     calls = noisy(ramp(200, 0.5), 3)
     for place in (5, 31, 62, 88, 117, 131):
         calls[place] = 500.0 - place
-    assert steadiness.assess(calls) == steadiness.Steadiness("trend", statistics.median(calls[100:]))
+    assert steadiness.assess(calls) == steadiness.Steadiness("trend", statistics.median(calls[100:]), 100)
 
 
 def test_seconds_of_any_size_are_judged_alike():
@@ -112,3 +114,147 @@ def test_every_length_can_be_cut_into_blocks(calls):
     medians = steadiness._block_medians(list(range(calls)))
     assert len(medians) == steadiness.BLOCKS and medians == sorted(set(medians))
     assert medians[0] < calls / 20 and medians[-1] > calls - 1 - calls / 20
+
+
+@pytest.mark.parametrize("count", [20, 50, 300, 2000])
+def test_an_18_times_slower_first_call_is_left_out(count):
+    """Fault: the call that compiles, or the one glued to it, is in the steady segment; or it makes a shift."""
+    calls = noisy([18.0] + [1.0] * (count - 1), count, noise=0.05)
+    assert steadiness.assess(calls) == steadiness.Steadiness("steady", statistics.median(calls[1:]), 1)
+
+
+@pytest.mark.parametrize("first", [3, 8])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_warm_up_ramp_is_left_out(first, seed):
+    """Fault: the median of a series whose first quarter is slow, or a normal call among them ends the search."""
+    calls = noisy([2.5 - k / 10 for k in range(first)] + [1.0] * (40 - first), seed)
+    calls[1] = 1.0
+    assert steadiness.assess(calls) == steadiness.Steadiness("steady", statistics.median(calls[first:]), first)
+
+
+def test_a_first_level_that_no_single_call_shows_is_left_out():
+    """Fault: a level within the noise of the calls, which the blocks' medians show, biases the median."""
+    calls = noisy([1.3] * 500 + [1.0] * 1500, 1, noise=0.1)
+    found = steadiness.assess(calls)
+    assert (found.state, found.steady_from) == ("steady", 500)
+    assert found.warm_s == statistics.median(calls[500:])
+
+
+def test_fast_calls_at_the_start_are_no_steady_state():
+    """Fault: a clock's boost, or a queue that is empty, counts as warm."""
+    calls = noisy([0.6] * 12 + [1.0] * 88, 1)
+    assert steadiness.assess(calls) == steadiness.Steadiness("steady", statistics.median(calls[12:]), 12)
+
+
+@pytest.mark.parametrize("count", [20, 30, 60, 400])
+def test_a_start_of_a_third_or_more_is_a_shift(count):
+    """Fault: whatever comes first is called warm-up, up to the whole series."""
+    first = count * 2 // 5
+    found = steadiness.assess(noisy([1.3] * first + [1.0] * (count - first), count))
+    assert (found.state, found.steady_from) == ("shift", count // 2)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.6, 0.7, 0.75, 0.8, 0.85])
+@pytest.mark.parametrize("count", [20, 55, 400])
+def test_a_level_that_comes_later_is_a_shift(count, share):
+    """Fault: a step is sought in the middle only, where halves differ."""
+    at = round(count * share)
+    for to in (1.3, 0.75):
+        found = steadiness.assess(noisy([1.0] * at + [to] * (count - at), count))
+        assert (found.state, found.steady_from) == ("shift", count // 2)
+
+
+@pytest.mark.parametrize("count", [20, 21, 60, 400])
+@pytest.mark.parametrize("place", [0, 0.3, 0.5, 0.7, 1])
+def test_one_spike_decides_nothing_but_where_a_series_begins(count, place):
+    """Fault (Krun's): a change point that makes a segment of one sample, or glues a warm one to the cold one."""
+    calls = noisy([1.0] * count, count, noise=0.03)
+    at = min(count - 1, round(count * place))
+    calls[at] = 18.0
+    found = steadiness.assess(calls)
+    assert (found.state, found.steady_from) == ("steady", 1 if at == 0 else 0)
+
+
+@pytest.mark.parametrize("count", [20, 23])
+@pytest.mark.parametrize("last", [1, 2])
+def test_a_segment_has_a_least_length(count, last):
+    """Fault: a call or two at the end are a level of their own, and the steady one ends before them."""
+    calls = noisy([1.0] * (count - last) + [2.0] * last, count)
+    assert steadiness.assess(calls) == steadiness.Steadiness("steady", statistics.median(calls))
+    assert steadiness.assess(noisy([1.0] * (count - 3) + [2.0] * 3, count)).state == "shift"
+
+
+@pytest.mark.parametrize("period", [2, 3, 5])
+@pytest.mark.parametrize("count", [30, 200, 2000])
+def test_modes_that_alternate_faster_than_a_block_are_steady(count, period):
+    """Fault: every other call of another kind is a change of level; decided so: a wide spread, but a steady one."""
+    calls = noisy([1.6 if k % period == 0 else 1.0 for k in range(count)], count)
+    assert steadiness.assess(calls) == steadiness.Steadiness("steady", statistics.median(calls))
+
+
+def test_slow_cycles_are_not_steady():
+    """Fault: a rise and a fall cancel in every test of a drift, and the median is that of no stretch."""
+    for count in (40, 300, 2000):
+        calls = noisy([1 + 0.2 * math.sin(4 * math.pi * k / count) for k in range(count)], count)
+        found = steadiness.assess(calls)
+        assert found.state in ("trend", "shift") and found.warm_s == statistics.median(calls[count // 2 :])
+
+
+def test_a_random_walk_is_not_steady():
+    """Fault: it has no level, but neither a monotone drift nor one step."""
+    for seed in range(40):
+        gauss, level, calls = random.Random(seed).gauss, 0.0, []
+        for _ in range(500):
+            level += 0.05 * gauss(0, 1)
+            calls.append(math.exp(level))
+        found = steadiness.assess(calls)
+        assert found.state in ("trend", "shift") and found.steady_from == 250
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.3])
+def test_independent_noise_is_called_steady_in_99_of_100(noise):
+    """Fault: several tests, each allowed its own false alarms, some of them for one shape of noise only."""
+    draw, alarms, series = random.Random(1), 0, 0
+    for count, repeats in ((20, 400), (27, 300), (60, 300), (200, 100), (2000, 10)):
+        for _ in range(repeats):
+            calls = [math.exp(noise * draw.gauss(0, 1)) for _ in range(count)]
+            alarms += steadiness.assess(calls).state != "steady"
+            series += 1
+    assert alarms <= series / 100
+
+
+def test_noise_in_two_modes_is_called_steady_in_98_of_100():
+    """Fault: a spread by quartiles, which a mode that a fifth of the calls are in does not touch, makes levels."""
+    draw = random.Random(2)
+    alarms = 0
+    for count in (20, 33, 60):
+        for _ in range(200):
+            calls = [(1.6 if draw.random() < 0.2 else 1.0) * (1 + 0.01 * draw.gauss(0, 1)) for _ in range(count)]
+            alarms += steadiness.assess(calls).state != "steady"
+    assert alarms <= 12
+
+
+def test_the_time_to_a_steady_state():
+    """Fault: the time of a steady call counts, or a series that is never steady has such a time."""
+    calls = [3.0, 2.0] + [1.0] * 30
+    found = steadiness.assess(calls)
+    assert found == steadiness.Steadiness("steady", 1.0, 2)
+    assert steadiness.time_to_steady_s(calls, found) == 5.0
+    assert steadiness.time_to_steady_s(calls[2:], steadiness.assess(calls[2:])) == 0.0
+    for never in (ramp(100, 1.0), [1.0] * 5):
+        assert steadiness.time_to_steady_s(never, steadiness.assess(never)) is None
+
+
+def test_a_clock_that_shows_nothing_divides_by_nothing():
+    """Fault: a ZeroDivisionError for calls of 0 s, or a spread of 0."""
+    assert steadiness.assess([0.0] * 50) == steadiness.Steadiness("steady", 0.0)
+    assert steadiness.assess([0.0, 1.0] * 25).state == "steady"
+
+
+def test_many_series_are_judged_at_once():
+    """Fault: SciPy's tests for each series: 1,000 runs would take minutes. Here 1 of 20 of a million calls."""
+    series = [noisy([1.0] * 50, seed) for seed in range(1000)]
+    before = time.process_time()
+    for calls in series:
+        steadiness.assess(calls)
+    assert time.process_time() - before < 1.0

@@ -75,8 +75,6 @@ BAD = [
     ("timeout", "1e9", "1e9"),
     ("profile", "slow", "slow"),
     ("profile", "Quick", "Quick"),
-    ("level", "process", "process"),
-    ("level", "disk", "disk"),
     ("level", "ice", "ice"),
     ("placement", "host", "host"),
     ("dtype", "float64", "float64"),
@@ -111,7 +109,7 @@ def test_the_refusal_says_what_may_be():
     assert "whole number from 1 to 1000" in said(samples="-3")
     assert "number from 1 to 86400" in said(timeout="-5") and "whole" not in said(timeout="-5")
     assert "quick, full, publish" in said(profile="slow")
-    assert "not in this version; jit is" in said(level="disk")
+    assert "process, jit, disk" in said(level="ice")
     assert "nvidia-smi -L" in said(gpu="first")
 
 
