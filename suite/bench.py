@@ -119,7 +119,8 @@ class Bench:
 
     def again(self) -> list[Planned]:
         """Return samples to add for those that are tagged; they replace none, and fit into what is left of BUDGET."""
-        wanted = requeue.additions(self.run.plan, self.samples)
+        added = [each for each in self._taken.values() if each.again]
+        wanted = requeue.additions(self.run.plan, [*added, *self.samples])
         left_s = self.run.plan.budget_s - self._spent_s()
         fits = []
         for each in wanted:

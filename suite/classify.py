@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from suite.engines.errors import About, known
 from suite.events import Events
 from suite.launch import Outcome
 from suite.records import Reason, Status
@@ -77,6 +78,30 @@ def unavailable(device: str, devices: list[str], raw_file: str | None) -> Ending
     kind = device.split(":")[1] if ":" in device else device
     text = f"no {kind}: the framework sees {', '.join(_short(each) for each in devices)}"
     return Reason("no_device", text, "make doctor says why.", raw_file), "unavailable"
+
+
+#: Failures of an engine that leave this machine without its GPU, and what they are as a status; all others are crashes.
+_BY_ENGINE: dict[str, Status] = {
+    "gpu_lost": "gpu_lost",
+    **dict.fromkeys(
+        ("driver_mismatch", "driver_not_loaded", "driver_too_old", "forward_compatibility", "wsl_no_gpu"),
+        "unavailable",
+    ),
+}
+
+
+def by_engine(outcome: Outcome, client_stderr: str, about: About, raw_file: str) -> Ending | None:
+    """Return why a container engine could not run a sample, or None where nothing known was said.
+
+    Parameters
+    ----------
+    client_stderr
+        What the engine's client said, which is kept in ``raw_file``; the worker's own words are not in it.
+    """
+    found = known(outcome.exit_code, client_stderr, about, "run")
+    if found is None:
+        return None
+    return Reason(found.code, found.text, found.next_step, raw_file), _BY_ENGINE.get(found.code, "crashed")
 
 
 def _short(device: str) -> str:

@@ -157,6 +157,21 @@ def adopt(stack: Stack, named: str | None, *, environ: Mapping[str, str]) -> Env
     )
 
 
+def cuda_variables(stack: Stack, made: Environment, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which the framework finds CUDA's wheels; none where it looks for them itself.
+
+    What the user has in a variable that is a list of folders stays, behind: a driver may be there.
+    """
+    if made.wheels != "cuda":
+        return {}
+    [packages] = (made.folder / "lib").glob("python*/site-packages")
+    out = {}
+    for name, value in stack.definition.install.cuda_environment.items():
+        behind = environ.get(name) if name == "LD_LIBRARY_PATH" else None
+        out[name] = ":".join(each for each in (value.replace("{packages}", str(packages)), behind) if each)
+    return out
+
+
 def size_mb(stack: Stack, wheels: Wheels) -> int:
     """Return what a made environment takes, in MB (10**6 bytes)."""
     return stack.definition.install.environment_mb + _cuda_mb(stack, wheels)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from suite import migrate
+from suite import migrate, usable
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.records import Run, Sample, from_json, to_json
@@ -19,6 +20,8 @@ from suite.records import Run, Sample, from_json, to_json
 RUN = "run.json"
 SAMPLES = "samples.jsonl"
 RAW = "raw"
+#: What to do after a run could not go on, said beside the cause.
+KEPT = "All samples before it are kept: make collect shows them."
 
 
 def new_run_id() -> str:
@@ -86,7 +89,8 @@ class Journal:
     def reopen(cls, folder: Path) -> Journal:
         """Open the folder of a run that ended early, to go on with it.
 
-        A torn last line is cut off, so that the next sample begins a line of its own; it is kept in ``raw/``.
+        A torn last line is cut off, so that the next sample begins a line of its own; it is kept in ``raw/``. A last
+        line that lacks nothing but its end gets that.
 
         Raises
         ------
@@ -108,10 +112,15 @@ class Journal:
         size = os.fstat(self._descriptor).st_size
         data = os.pread(self._descriptor, size, 0)
         whole = data.rfind(b"\n") + 1
-        if whole < size:
+        if whole == size:
+            return
+        if _is_json(data[whole:]):
+            os.write(self._descriptor, b"\n")
+        else:
+            (self.folder / RAW).mkdir(exist_ok=True)
             (self.folder / RAW / f"torn-{whole}.txt").write_bytes(data[whole:])
             os.ftruncate(self._descriptor, whole)
-            os.fsync(self._descriptor)
+        os.fsync(self._descriptor)
 
     def append(self, sample: Sample) -> None:
         """Append one sample and wait until the disk has it.
@@ -130,13 +139,21 @@ class Journal:
                 written += os.write(self._descriptor, line[written:])
             os.fsync(self._descriptor)
         except OSError as error:
-            os.ftruncate(self._descriptor, size)
+            with contextlib.suppress(OSError):  # then the line is torn, and readers say so
+                os.ftruncate(self._descriptor, size)
             what = f"{self.folder / SAMPLES}: sample {sample.id} cannot be kept: {error.strerror or error}"
-            next_step = "All samples before it are kept: make collect shows them."
-            raise SuiteError(Exit.CELLS_FAILED, what, next_step) from error
+            raise SuiteError(Exit.CELLS_FAILED, what, KEPT) from error
 
     def close(self) -> None:
         os.close(self._descriptor)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        from_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -197,6 +214,10 @@ def read_samples(folder: Path) -> tuple[list[Sample], list[str]]:
             sample = msgspec.convert(migrate.to_current(raw), Sample)
         except ValueError as error:
             notes.append(f"{SAMPLES} line {number} skipped: {error}")
+            continue
+        why_not = usable.why_not(sample)
+        if why_not:
+            notes.append(f"{SAMPLES} line {number} skipped: sample {sample.id}: {why_not}")
             continue
         if sample.id in samples and samples[sample.id].status != "interrupted":
             notes.append(f"{SAMPLES} line {number} skipped: sample {sample.id} a second time")

@@ -50,14 +50,17 @@ class Folders:
     kept: Path
     """Holds one folder a cell of level ``process``, between its samples."""
 
-    def lay_out(self, sample_folder: Path, cell: Cell | None) -> Path:
+    def lay_out(self, sample_folder: Path, cell: Cell | None, kind: Kind) -> Path:
         """Give a sample its cache folder, new or kept; return its path.
 
         A kept folder is moved to where new ones are made, because a container sees nothing but the sample's folder.
+        A priming sample begins with none: where one is kept already, a kill came between it and its line.
         """
         cache = sample_folder / "cache"
         kept = self._kept(cell)
-        if kept is not None and kept.is_dir():
+        if kept is not None and kind not in ("prepared", "fresh"):
+            shutil.rmtree(kept, ignore_errors=True)
+        elif kept is not None and kept.is_dir():
             kept.rename(cache)
             shutil.rmtree(cache / SCRATCH, ignore_errors=True)
         for below in CACHE_VARIABLES.values():
@@ -79,11 +82,10 @@ class Folders:
             kept = self._kept(cell)
             if kept is None or kept.is_dir():
                 continue
-            for kind in ("prepared", "fresh"):
-                for cache in raw.glob(f"{kind}.{cell.id}.*/cache"):
-                    kept.parent.mkdir(parents=True, exist_ok=True)
-                    cache.rename(kept)
-                    break
+            lent = [cache for kind in ("prepared", "fresh") for cache in raw.glob(f"{kind}.{cell.id}.*/cache")]
+            if lent:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                lent[0].rename(kept)
 
     def discard(self) -> None:
         """Remove what was kept: a run that is complete needs it no more."""

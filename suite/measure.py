@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from suite import bench, claim, plan, progress, ready, reproduce, resume, stack
 from suite.engines import WORKER
+from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Journal
 from suite.ready import Ready
@@ -54,6 +57,7 @@ def run(
         else:
             folder = earlier.folder
             log = Journal.reopen(folder)
+            earlier = resume.read_again(earlier)
         return _measure(made, record, folder, log, environ, report, earlier)
 
 
@@ -90,22 +94,33 @@ def _measure(
                 measured = reproduce.Reproduce(record, setting, log, watch)
             try:
                 measured.measure()
-            finally:
-                interrupted = watch.tripped()
-                if not interrupted:
-                    setting.caches.discard()
-                bench.finish(folder, report)
+            except BaseException as error:
+                # Its cause is what must be told, not that the tables cannot be written either.
+                with contextlib.suppress(SuiteError):
+                    bench.finish(folder, report)
+                if isinstance(error, SuiteError) and error.exit_code is Exit.CELLS_FAILED:
+                    _say_how_to_go_on(record, folder)
+                raise
+            interrupted = watch.tripped()
+            if not interrupted:
+                setting.caches.discard()  # only a run that is complete needs them no more
+            bench.finish(folder, report)
     finally:
         log.close()
     samples: list[Sample] = measured.samples
     if interrupted:
         progress.say(f"interrupted ({interrupted}): what was measured is in {shown(folder)}")
-        if record.protocol == "isolated":
-            progress.say(f"make bench STACK={made.chosen.name} RESUME={shown(folder)} finishes it")
+        _say_how_to_go_on(record, folder)
     else:
         progress.say(f"results: {shown(folder)}")
     verdict = bench.verdict if record.protocol == "isolated" else reproduce.verdict
     return verdict(record, samples, bool(interrupted)), folder
+
+
+def _say_how_to_go_on(record: Run, folder: Path) -> None:
+    if record.protocol == "isolated":
+        progress.say("what is missing is taken by:")
+        progress.say_line(f"make bench STACK={record.stack['name']} RESUME={shlex.quote(shown(folder))}")
 
 
 def shown(folder: Path) -> str:

@@ -25,6 +25,11 @@ def say(text: str) -> None:
     print(lines, file=sys.stderr, flush=True)
 
 
+def say_line(text: str) -> None:
+    """Print a line on stderr as it is, however long: a command, which somebody pastes."""
+    print(text, file=sys.stderr, flush=True)
+
+
 class Progress:
     """The progress of ``total`` samples."""
 

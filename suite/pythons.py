@@ -103,7 +103,42 @@ def probe(path: Path, timeout_s: float = PROBE_S) -> tuple[str, str, str]:
     return words[0], words[1], ""
 
 
+def likely(minor: str, environ: Mapping[str, str]) -> bool | None:
+    """Tell whether an interpreter of ``minor`` lies where :func:`find` looks. Quick: runs nothing.
+
+    None where there are scripts of that name only: a version manager's shim says nothing until it is run.
+    """
+    scripts = False
+    for path, found_by in _lying(minor, environ):
+        if found_by == "pyenv" or not _is_script(path):
+            return True
+        scripts = True
+    data = Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".local" / "share")
+    managed = Path(environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    try:
+        if any(managed.glob(f"cpython-{minor}.*/bin/python{minor}")):
+            return True
+    except OSError:
+        pass
+    return None if scripts else False
+
+
+def _is_script(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return True
+
+
 def _candidates(minor: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    yield from _lying(minor, environ)
+    found = _from_uv(minor, environ)
+    if found:
+        yield found, "uv"
+
+
+def _lying(minor: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     name = f"python{minor}"
     for folder in environ.get("PATH", "").split(os.pathsep):
         path = Path(folder or ".") / name
@@ -119,9 +154,6 @@ def _candidates(minor: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, 
         path = version / "bin" / name
         if os.path.isfile(path):  # noqa: PTH113
             yield path, "pyenv"
-    found = _from_uv(minor, environ)
-    if found:
-        yield found, "uv"
 
 
 def _patch(folder: Path) -> int:

@@ -132,8 +132,8 @@ def make_ready(
         choice = Choice("replay", "recorded samples, nothing is timed")
     journal.check_writable(words.out)
     progress.say(f"{chosen.name}: engine {choice.name} ({choice.why})")
-    minor, engine = _prepare(words, chosen, environ, worker, recording, choice)
-    extra = dict(chosen.definition.environment)
+    minor, engine, cuda = _prepare(words, chosen, environ, worker, recording, choice)
+    extra = {**chosen.definition.environment, **cuda}
     if words.gpu is not None:
         extra.update(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=words.gpu)
     visible = extra.get("CUDA_VISIBLE_DEVICES", environ.get("CUDA_VISIBLE_DEVICES"))
@@ -160,17 +160,17 @@ def _prepare(
     worker: Path,
     recording: Path | None,
     choice: Choice,
-) -> tuple[str, Engine]:
-    """Return the Python minor that is measured and the engine, ready to start workers."""
+) -> tuple[str, Engine, dict[str, str]]:
+    """Return the Python minor that is measured, the engine, ready to start workers, and what they need for CUDA."""
     minors = chosen.definition.python.minors()
     if recording is not None:
-        return minors[0], ReplayEngine(recording)
+        return minors[0], ReplayEngine(recording), {}
     if choice.name == "local" and (words.cpus or words.cpuset):
         limit = f"CPUS={words.cpus:g}" if words.cpus else f"CPUSET={words.cpuset}"
         what = f"{limit}: only a container can be limited"
         raise SuiteError(Exit.USAGE, what, "ENGINE=docker or podman; or taskset -c 0 make ... pins a local run.")
     if choice.daemon is not None:
-        return container_ready(words, chosen, environ, worker, choice.daemon)
+        return (*container_ready(words, chosen, environ, worker, choice.daemon), {})
     if words.adopt:
         made = environment.adopt(chosen, words.python, environ=environ)
         minor = ".".join(made.python_version.split(".")[:2])
@@ -178,7 +178,8 @@ def _prepare(
         minor, named = pythons.minor_of_word(words.python, minors)
         wheels = words.wheels or environment.wheels_for(chosen)
         made = environment.prepare(chosen, minor, environ=environ, named=named, wheels=wheels, report=progress.say)
-    return minor, Local(python=made.python, made=made.identity(), worker=worker)
+    cuda = environment.cuda_variables(chosen, made, environ)
+    return minor, Local(python=made.python, made=made.identity(), worker=worker), cuda
 
 
 def _cells(words: Words, chosen: Stack, minor: str, engine: str, protocol: Protocol) -> list[Cell]:

@@ -82,6 +82,8 @@ class Replay:
         return Outcome(**outcome)
 
     def _recorded(self, sample: str) -> Path:
+        # A probe of a later session, and a sample that was taken again, are answered as the first one was.
+        sample = sample.partition(".session-")[0].partition(".again.")[0]
         exact = self.recording / sample
         if exact.is_dir():
             return exact

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from suite import journal, levels
+from suite import journal, words
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.records import Run, Sample
@@ -64,6 +64,7 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
         USAGE where ``folder`` holds no usable run, where its protocol has nothing to go on with, or where words are
         given that its plan has fixed.
     """
+    folder = folder.expanduser().absolute()  # workers run elsewhere
     try:
         run = journal.read_run(folder)
     except journal.Unreadable as error:
@@ -75,15 +76,21 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
         what = f"RESUME={folder}: an earlier version wrote it, which did not keep its words"
         raise SuiteError(Exit.USAGE, what, "Run it again as a whole.")
     for name, value in given.items():
-        if value and name not in MAY_BE_GIVEN and run.words.get(name) != value:
-            kept = run.words.get(name, "its default")
+        if value and name not in MAY_BE_GIVEN and _contradicts(run, name, value):
+            kept = run.engine["name"] if name == "engine" else run.words.get(name, "its default")
             what = f"{name.upper()}={value}: the plan of {folder} has {kept}"
             raise SuiteError(Exit.USAGE, what, "RESUME= finishes a plan as it is; leave the other words out.")
     if given.get("stack") and given["stack"] != run.stack["name"]:
         what = f"STACK={given['stack']}: {folder} is a run of {run.stack['name']}"
         raise SuiteError(Exit.USAGE, what, f"STACK={run.stack['name']}")
     samples, _ = journal.read_samples(folder)
-    return Earlier(folder, run, samples, 1 + max((sample.session for sample in samples), default=0))
+    return Earlier(folder, run, samples, _session(samples))
+
+
+def read_again(earlier: Earlier) -> Earlier:
+    """Return the same run as its folder tells it now that no other process can add to it."""
+    samples, _ = journal.read_samples(earlier.folder)
+    return replace(earlier, samples=samples, session=_session(samples))
 
 
 def check_identity(before: Run, now: Run) -> None:
@@ -104,9 +111,16 @@ def check_identity(before: Run, now: Run) -> None:
         raise SuiteError(Exit.NOT_PREPARED, what, "What was measured is kept: make collect. Start a new run.")
 
 
-def caches(folder: Path) -> levels.Folders:
-    """Return where a run keeps the caches of level ``process`` between samples."""
-    return levels.Folders(folder / "caches")
+def _contradicts(run: Run, name: str, value: str) -> bool:
+    """Tell whether a word means another thing than the run was begun with; the same in other letters does not."""
+    if name == "engine":
+        return value != str(run.engine["name"])
+    begun, now = words.parse(run.words), words.parse({**run.words, name: value})
+    return replace(begun, given={}) != replace(now, given={})
+
+
+def _session(samples: Sequence[Sample]) -> int:
+    return 1 + max((sample.session for sample in samples), default=0)
 
 
 def _value(run: Run, path: tuple[str, ...]) -> Any:

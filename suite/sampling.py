@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import math
 import shutil
 import time
@@ -17,8 +18,10 @@ from typing import Any
 
 import msgspec
 
-from suite import classify, compile_counts, events, levels, proofs
+from suite import classify, compile_counts, events, journal, levels, proofs
 from suite.engines import Command, Engine
+from suite.errors import SuiteError
+from suite.exits import Exit
 from suite.launch import Launcher, Outcome, launch
 from suite.records import (
     PASS_PHASES,
@@ -90,12 +93,48 @@ def take(
 
     ``cell`` is None where the sample is not of one cell: a probe, which only lists devices, and the snippet of
     the reproduce protocol. ``more`` is what else such a worker is asked.
+
+    Raises
+    ------
+    SuiteError
+        CELLS_FAILED where its files cannot be made (a full disk) or its process not be started: no sample is to
+        blame for that, and the next would fare no better.
     """
+    try:
+        return _take(
+            setting,
+            planned,
+            cell,
+            order,
+            warm_calls=warm_calls,
+            warm_s=warm_s,
+            more=more,
+            primed=primed,
+            again=again,
+        )
+    except OSError as error:
+        where = error.filename or setting.raw / planned.id
+        what = f"{where}: sample {planned.id} cannot be taken: {error.strerror or error}"
+        raise SuiteError(Exit.CELLS_FAILED, what, journal.KEPT) from error
+
+
+def _take(
+    setting: Setting,
+    planned: Planned,
+    cell: Cell | None,
+    order: int,
+    *,
+    warm_calls: int | None,
+    warm_s: float,
+    more: Mapping[str, Any],
+    primed: Mapping[str, int] | None,
+    again: str,
+) -> Sample:
     folder = setting.raw / planned.id
     _set_aside(folder, setting.session)
     folder.mkdir(parents=True)
     level = cell.level if cell else levels.NOT_APPLICABLE
-    cache = setting.caches.lay_out(folder, cell)
+    cache = setting.caches.lay_out(folder, cell, planned.kind)
     variables = {name: str(cache / below) for name, below in levels.CACHE_VARIABLES.items()}
     environment = setting.environment(
         Path(variables["HOME"]), {**setting.placement_environment(cell), **variables}
@@ -202,8 +241,15 @@ def _ceiling_flops(setting: Setting, cell: Cell | None, told: events.Events) -> 
 
 def _set_aside(folder: Path, session: int) -> None:
     """Keep what an earlier session had left of a sample that it did not finish."""
-    if folder.exists():
-        folder.rename(folder.with_name(f"{folder.name}.before-session-{session}"))
+    if not folder.exists():
+        return
+    aside = folder.with_name(f"{folder.name}.before-session-{session}")
+    for number in itertools.count(2):
+        # Two sessions may bear one number: the first was killed before it had a line to say that it was there.
+        if not aside.exists():
+            break
+        aside = folder.with_name(f"{folder.name}.before-session-{session}.{number}")
+    folder.rename(aside)
 
 
 def ask(setting: Setting, name: str, kind: str, environment: Mapping[str, str] | None = None) -> events.Events:

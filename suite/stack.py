@@ -59,12 +59,15 @@ class Install(_Table, frozen=True):
 
     ``sdists``: by Python minor, the only packages that may come as a source archive.
     ``cuda_mb``: what CUDA's wheels need more; 0 where the stack has none.
+    ``cuda_environment``: variables with which the framework finds them, where it does not look for them itself;
+    {packages} stands for the folder that packages are installed in.
     """
 
     environment_mb: Annotated[int, msgspec.Meta(gt=0)]
     download_mb: Annotated[int, msgspec.Meta(gt=0)]
     sdists: dict[str, list[str]] = {}
     cuda_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cuda_environment: dict[str, str] = {}
 
 
 class CudaVersions(_Table, frozen=True):
@@ -83,10 +86,14 @@ class Cuda(_Table, frozen=True):
 
 
 class GpuCode(_Table, frozen=True):
-    """Compute capabilities that the wheel carries machine code and PTX for."""
+    """Compute capabilities that the wheel carries machine code and PTX for.
+
+    ``partly``: those of ``native`` that only a part of the wheel's kernels has; the others come from PTX there.
+    """
 
     native: list[Capability]
     ptx: list[Capability]
+    partly: list[Capability] = []
 
 
 class Realisation(_Table, frozen=True):
@@ -271,6 +278,9 @@ def _contradiction(definition: Definition, folder: str) -> str:
             return f"compile_log.pattern: expected a regular expression: {error}"
         if groups != 1:
             return f"compile_log.pattern: expected one group, the time, got {groups}"
+    strangers = sorted(set(definition.gpu_code.partly) - set(definition.gpu_code.native))
+    if strangers:
+        return f"gpu_code.partly: expected capabilities that are in native, got {', '.join(strangers)}"
     minors = definition.python.minors()
     if len(set(minors)) != len(minors):
         return f"python.also: expected minors other than default, got {minors}"

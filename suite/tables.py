@@ -22,7 +22,7 @@ CSV_COLUMNS = (
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high", "ratio_half_width", "samples_for_5_percent"),
     *("to_steady_s", "outliers", "tagged", "tags", "added", "added_cold_s", "added_warm_s"),
-    *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads"),
+    *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads", "onednn"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
     *("first_result_s", "first_result_low_s", "first_result_high_s"),
     *("start_up_s", "start_up_low_s", "start_up_high_s"),
@@ -104,7 +104,8 @@ def _limits(samples: Sequence[Sample]) -> dict[str, object]:
     facts = next((each.facts for each in samples if "cpus" in each.facts), None)
     if facts is None:
         return {}
-    return {"effective_cpus": facts["cpus"]["effective"], "threads": facts["intra_op_threads"]}
+    onednn = facts.get("onednn", "")
+    return {"effective_cpus": facts["cpus"]["effective"], "threads": facts["intra_op_threads"], "onednn": onednn}
 
 
 def _spread(line: dict[str, object], name: str, estimate: Estimate | None, unit: str) -> None:

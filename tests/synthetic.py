@@ -162,7 +162,12 @@ class Synthetic:
     ) -> tuple[list[dict[str, Any]], float]:
         """Return the events with the model's times in them, and how much longer they are than those recorded."""
         stem = _cell(name)
-        model = self.by_sample.get(name) or self.models.get(stem) or self.models.get(stem.rpartition(".")[0]) or Model()
+        model = (
+            self.by_sample.get(name)
+            or self.models.get(stem)
+            or self.models.get(stem.rpartition(".")[0])
+            or Model()
+        )
         rng = random.Random(f"{self.seed} {name}")
         cold_s = model.cold(rng) if callable(model.cold) else model.cold
         lengths = {"build": BUILD_SHARE * cold_s, "first_execution": (1 - BUILD_SHARE) * cold_s}
@@ -221,7 +226,7 @@ def in_place(synthetic: Synthetic, **more: Any) -> Iterator[None]:
 
 
 def _cell(sample: str) -> str:
-    """Return the cell of a sample's id: ``prepared.CPU.device.50.3`` or ``.again.1`` behind it, ``pilot.CPU.device.50``."""
+    """Return the cell of a sample's id, such as ``pilot.CPU.device.50`` and ``prepared.CPU.device.50.3.again.1``."""
     found = re.match(r"[a-z]+\.([A-Z_]+\.[a-z]+\.\d+)", sample)
     return found.group(1) if found else ""
 

@@ -61,8 +61,8 @@ def framework(wanted):
 def cuda_proofs(root, wanted, left_out):
     """Return the proofs of CUDA's pieces below ``root``, from the files' own names and version records."""
     pieces = {
-        "cuda": _version(root, ("usr/local/cuda*/lib64/libcudart.so.*",), "nvidia_cuda_runtime_cu12"),
-        "cudnn": _version(root, ("usr/local/cuda*/lib64/libcudnn.so.*",), "nvidia_cudnn_cu12"),
+        "cuda": _version(root, ("usr/local/cuda*/lib64/libcudart.so.*",), "nvidia_cuda_runtime_cu*"),
+        "cudnn": _version(root, ("usr/local/cuda*/lib64/libcudnn.so.*",), "nvidia_cudnn_cu*"),
     }
     files = {
         "ptxas": ("usr/local/cuda*/bin/ptxas", "*/nvidia/cuda_nvcc/bin/ptxas"),
@@ -107,7 +107,7 @@ def _version(root, patterns, package):
                 found.append(match.group(1))
     for folder in _packages(root):
         for path in glob.glob(os.path.join(folder, package + "-*.dist-info")):
-            found.append(os.path.basename(path)[len(package) + 1 : -len(".dist-info")])
+            found.append(os.path.basename(path)[: -len(".dist-info")].split("-", 1)[1])
     return max(found, key=len) if found else None
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from suite.engines import daemon
@@ -26,10 +26,22 @@ class Choice:
     daemon: Daemon | None = None
 
 
-def choose(named: str | None, stack: Stack, environ: Mapping[str, str]) -> Choice:
+def choose(
+    named: str | None,
+    stack: Stack | None,
+    environ: Mapping[str, str],
+    ask: Callable[[daemon.Name, Mapping[str, str]], Daemon] | None = None,
+) -> Choice:
     """Return the engine that measures: the one that is named, else docker, else podman, else local.
 
     An engine counts where its daemon answers within two seconds.
+
+    Parameters
+    ----------
+    stack
+        Needs a Dockerfile to be measured in a container; None: some stack that has one.
+    ask
+        Asks a daemon; None asks it now.
 
     Raises
     ------
@@ -45,13 +57,14 @@ def choose(named: str | None, stack: Stack, environ: Mapping[str, str]) -> Choic
     if named == "local":
         return Choice("local", f"asked for by {by}")
     refused = []
-    for name in ("docker", "podman"):
+    names: tuple[daemon.Name, ...] = ("docker", "podman")
+    for name in names:
         if named not in (None, name):
             continue
-        if not stack.dockerfile().is_file():
+        if stack is not None and not stack.dockerfile().is_file():
             refused.append(f"{name}: {stack.name} has no Dockerfile")
             continue
-        found = daemon.ask(name, environ)
+        found = (ask or daemon.ask)(name, environ)
         if not found.why:
             why = f"asked for by {by}" if named else "ENGINE was not set, and this one answers"
             return Choice(name, f"{why} ({found.version})", found)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from suite.engines.container import PLACE_LABEL, GpuWay, remove
+from suite.engines.errors import About, Known, known
 
 Name = Literal["docker", "podman"]
 
@@ -24,11 +25,12 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 @dataclass(frozen=True)
 class Daemon:
-    """One container engine: ``why`` says why it does not count, "" where it does."""
+    """One container engine: ``why`` says why it does not count, "" where it does; ``said`` is what its client said."""
 
     name: Name
     client: str = ""
     why: str = ""
+    said: str = ""
     version: str = ""
     rootless: bool = False
     selinux: bool = False
@@ -59,9 +61,9 @@ def ask(name: Name, environ: Mapping[str, str]) -> Daemon:
     except ValueError:
         return Daemon(name, client, why="installed, its answer is not JSON")
     if done.returncode != 0 or info.get("ServerErrors"):
-        said = (done.stderr.strip() or "; ".join(info.get("ServerErrors") or [])).splitlines()
-        detail = f": {said[-1][:160]}" if said else ""
-        return Daemon(name, client, why=f"installed, its daemon does not answer{detail}")
+        said = done.stderr.strip() or "; ".join(info.get("ServerErrors") or [])
+        detail = f": {said.splitlines()[-1][:160]}" if said else ""
+        return Daemon(name, client, why=f"installed, its daemon does not answer{detail}", said=said)
     return _docker(client, info) if name == "docker" else _podman(client, info)
 
 
@@ -104,6 +106,23 @@ def _podman(client: str, info: dict[str, Any]) -> Daemon:
         gpu_way="cdi" if has_nvidia_cdi(CDI_FOLDERS) else "none",
         info=info,
     )
+
+
+def about(daemon: Daemon) -> About:
+    """Return what the advice on this engine's failures depends on."""
+    said_or_told = daemon.said + str(daemon.info.get("OperatingSystem", ""))
+    return About(
+        daemon.name,
+        toolkit=any(shutil.which(tool) for tool in ("nvidia-ctk", "nvidia-container-cli")),
+        desktop="Docker Desktop" in said_or_told or "/.docker/desktop/" in said_or_told,
+        rootless=daemon.rootless,
+        selinux=daemon.selinux,
+    )
+
+
+def explain(daemon: Daemon) -> Known | None:
+    """Return what it means that an engine does not answer; None where it does, or said nothing that is known."""
+    return known(None, daemon.said, about(daemon), "ask") if daemon.said else None
 
 
 def has_nvidia_cdi(folders: tuple[Path, ...]) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suite.engines.daemon import Daemon
+from suite.engines.daemon import Daemon, about
+from suite.engines.errors import About, known
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.stack import Stack
@@ -107,37 +108,36 @@ def build(
     )
     if done.returncode != 0:
         words = "\n".join(done.stdout.strip().splitlines()[-25:])
-        what = f"{stack.name}: its image cannot be built: {explain(done.stdout)}"
-        raise SuiteError(Exit.NOT_PREPARED, what, "ENGINE=local measures without an image.", words)
+        meaning, step = explain(done.stdout, about(daemon))
+        what = f"{stack.name}: its image cannot be built: {meaning}"
+        step = f"{step} ENGINE=local measures without an image.".strip()
+        raise SuiteError(Exit.NOT_PREPARED, what, step, words)
     image = find(daemon, stack, environ)
     if image is None:
         raise SuiteError(Exit.NOT_PREPARED, f"{tag(stack)}: built, and then not found", "Run it again.")
     return image
 
 
-#: What builders and registries say, and what it means: first match wins, most special first.
+#: What our own Dockerfiles and pip say, and what it means; what engines and registries say is in suite.engines.errors.
 _MEANINGS = (
     (r"has the wrong checksum: (.*)", "an archive has the wrong checksum ({0}): see where it comes from"),
     (r"cuda_archives: (\S+ cannot be fetched: .*)", "{0}"),
     (r"THESE PACKAGES DO NOT MATCH THE HASHES", "a package is not the one that the lock names"),
-    (r"manifest (?:for \S+ )?(?:not found|unknown)|MANIFEST_UNKNOWN|failed to solve[^\n]*: not found",
-     "its base image was withdrawn from the registry"),
-    (r"toomanyrequests|429 Too Many Requests", "the registry's pull limit is reached: try again later"),
-    (r"the --mount option requires BuildKit|buildx component is missing", "docker's buildx plugin is missing"),
-    (r"no space left on device", "the disk is full"),
-    (r"(failed to resolve|no such host|dial tcp|connection refused|i/o timeout|pinging container registry)[^\n]*",
-     "the registry cannot be reached"),
     (r"failed  *(\S+): (is .*|cannot be imported.*|no library.*|is not in.*|was to be left out.*)", "{0} {1}"),
-)  # fmt: skip
+)
 
 
-def explain(words: str) -> str:
-    """Return what a failed build means, in a few words; "see its words above" where nothing known was said."""
+def explain(words: str, engine: About) -> tuple[str, str]:
+    """Return what a failed build means, in a few words, and what to do.
+
+    "see its words above" where nothing known was said.
+    """
     for pattern, meaning in _MEANINGS:
         match = re.search(pattern, words, re.IGNORECASE)
         if match:
-            return meaning.format(*(group.strip()[:300] for group in match.groups() or ("",)))
-    return "see its words above"
+            return meaning.format(*(group.strip()[:300] for group in match.groups() or ("",))), ""
+    found = known(1, words, engine, "build")
+    return (found.text, found.next_step) if found else ("see its words above", "")
 
 
 def find(daemon: Daemon, stack: Stack, environ: Mapping[str, str]) -> Image | None:
@@ -189,7 +189,9 @@ def save(daemon: Daemon, stack: Stack, to: Path, environ: Mapping[str, str]) -> 
         raise SuiteError(Exit.NOT_PREPARED, what, f"make build STACK={stack.name}")
     done = _run(daemon, ["save", "--output", str(to), tag(stack)], environ, timeout_s=None)
     if done.returncode != 0:
-        raise SuiteError(Exit.NOT_PREPARED, f"{to}: {done.stderr.strip()}", "Name another file: FILE=")
+        found = known(done.returncode, done.stderr, about(daemon), "ask")
+        step = found.next_step if found else "Name another file: FILE="
+        raise SuiteError(Exit.NOT_PREPARED, f"{to}: {done.stderr.strip()}", step)
     digest = _sha256(to)
     to.with_name(to.name + ".sha256").write_text(f"{digest}  {to.name}\n", encoding="utf-8")
     return digest
@@ -209,7 +211,8 @@ def load(daemon: Daemon, stack: Stack, archive: Path, environ: Mapping[str, str]
         raise SuiteError(Exit.NOT_PREPARED, what, "The archive is damaged or another one.")
     done = _run(daemon, ["load", "--input", str(archive)], environ, timeout_s=None)
     if done.returncode != 0:
-        raise SuiteError(Exit.NOT_PREPARED, f"{archive}: {done.stderr.strip()}", "")
+        found = known(done.returncode, done.stderr, about(daemon), "ask")
+        raise SuiteError(Exit.NOT_PREPARED, f"{archive}: {done.stderr.strip()}", found.next_step if found else "")
     image = find(daemon, stack, environ)
     if image is None:
         what = f"{archive}: holds no image of {stack.name} as this checkout defines it"
@@ -231,6 +234,11 @@ def _as_pinned(stack: Stack, labels: Mapping[str, str]) -> bool:
 def _inspect(daemon: Daemon, name: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
     done = _run(daemon, ["image", "inspect", name], environ)
     if done.returncode != 0:
+        # "No such image" is no failure; a daemon that has gone meanwhile must not look like a missing image.
+        failure = known(done.returncode, done.stderr, about(daemon), "ask")
+        if failure is not None:
+            what = f"{daemon.name}: {failure.text}"
+            raise SuiteError(Exit.NOT_PREPARED, what, failure.next_step, done.stderr)
         return None
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found[0] if found else None

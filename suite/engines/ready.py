@@ -11,6 +11,7 @@ from suite.engines import daemon as daemons
 from suite.engines import images
 from suite.engines.container import Container
 from suite.engines.daemon import Daemon
+from suite.engines.errors import set_up_toolkit
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.stack import Stack
@@ -86,6 +87,4 @@ def gpu_remark(daemon: Daemon, *, driver_loaded: bool) -> str:
 
 def how_to_offer(daemon: Daemon) -> str:
     """Return what makes this engine offer the machine's GPUs."""
-    if daemon.name == "podman":
-        return "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
-    return "nvidia-ctk runtime configure --runtime=docker, and restart the daemon"
+    return set_up_toolkit(daemons.about(daemon))

@@ -5,6 +5,7 @@ The text differs by version: TensorFlow 1.14 writes the shape of each operand be
 Both write ``%name = shape op(operands), attributes``, one instruction a line.
 """
 
+import os
 import re
 
 _INSTRUCTION = re.compile(
@@ -50,6 +51,37 @@ def dots(text):
         }
         for text_of, shape, operands in products
     ]
+
+
+def dump_flags(folder, names):
+    """Make ``folder``; return XLA_FLAGS, with what they already hold, that have XLA write modules there.
+
+    ``names``: a regular expression. Only a module in whose name it is found is written: writing is not free.
+    """
+    os.makedirs(folder)
+    flags = [
+        os.environ.get("XLA_FLAGS", ""),
+        "--xla_dump_to=" + folder,
+        "--xla_dump_hlo_as_text",
+        "--xla_dump_hlo_module_re=" + names,
+    ]
+    return " ".join(flags).strip()
+
+
+def dumped(folder):
+    """Return each optimised module that was written to ``folder``: its name and its products, at most 8."""
+    modules = []
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith("after_optimizations.txt"):
+            continue
+        with open(os.path.join(folder, name), "r", encoding="utf-8") as file:
+            modules.append(module(file.read()))
+    return modules
+
+
+def module(text):
+    """Return what is told of one module: its name and its products, at most 8."""
+    return {"name": text.split(",", 1)[0].split("\n", 1)[0], "dots": dots(text)[:8]}
 
 
 def _operands(text):

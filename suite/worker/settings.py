@@ -24,3 +24,26 @@ def onednn():
 def cuda_module_loading():
     """Return CUDA_MODULE_LOADING, or "default": lazy from CUDA 12.2 on, eager before."""
     return os.environ.get("CUDA_MODULE_LOADING", "default")
+
+
+def forbid_tf32(tf):
+    """Have ``tf`` multiply float32 as IEEE 754 says. From 2.4 on TF32 is the default, on GPUs that have it."""
+    if knows_tf32(tf):
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
+def precision_in_force(tf, device):
+    """Return "tf32" where ``device`` multiplies float32 with TF32's 11 bits, else "ieee"."""
+    if "GPU" not in device or not knows_tf32(tf):
+        return "ieee"
+    if not tf.config.experimental.tensor_float_32_execution_enabled():
+        return "ieee"
+    details = [tf.config.experimental.get_device_details(each) for each in tf.config.list_physical_devices("GPU")]
+    # Tensor cores take TF32 from compute capability 8.0 on.
+    ampere = any(each.get("compute_capability", (0, 0))[0] >= 8 for each in details)
+    return "tf32" if ampere else "ieee"
+
+
+def knows_tf32(tf):
+    """Tell whether this TensorFlow knows of TF32: those built with CUDA 11 or later do, from 2.4 on."""
+    return hasattr(tf.config.experimental, "tensor_float_32_execution_enabled")

@@ -4,6 +4,8 @@
 The verbs are those of every adapter (see tf_session.py).
 """
 
+import os
+
 import hlo
 import limits
 import settings
@@ -11,6 +13,8 @@ from tf_session import EVIDENCE_OPS, Unavailable, nan_like
 
 NAME = "tf_function"
 PRECISIONS = ("default", "ieee")
+#: Name of the function of the evidence call, where its module has to be dumped.
+EVIDENCE = "evidence"
 
 
 class Adapter(object):
@@ -23,6 +27,8 @@ class Adapter(object):
         self._device = request["device"]
         self._jit = request["placement"] == "jit"
         self._precision = request["precision"]
+        self._modules_folder = request["modules_folder"]
+        self._dumps = False
         self._tf = None
         self._variables = {}
         self._function = None
@@ -31,6 +37,10 @@ class Adapter(object):
         import tensorflow
 
         self._tf = tensorflow
+        if self._jit and not hasattr(tensorflow.function(len), "experimental_get_compiler_ir"):
+            # TensorFlow 2.3 hands out no module. XLA reads its flags when it first compiles, which is later.
+            os.environ["XLA_FLAGS"] = hlo.dump_flags(self._modules_folder, EVIDENCE)
+            self._dumps = True
 
     def devices(self):
         """Return the names of all devices, as ``/device:CPU:0``; creates them."""
@@ -45,8 +55,7 @@ class Adapter(object):
             tf.config.threading.set_intra_op_parallelism_threads(threads)
             tf.config.threading.set_inter_op_parallelism_threads(threads)
         if self._precision == "ieee":
-            # TF32 is on by default from TensorFlow 2.4, on GPUs that have it.
-            tf.config.experimental.enable_tensor_float_32_execution(False)
+            settings.forbid_tf32(tf)
         present = self.devices()
         if self._device not in present:
             raise Unavailable(self._device, present)
@@ -92,16 +101,14 @@ class Adapter(object):
             ``outputs_on``: where the scalar of one more call is. Plain: ``nodes`` as in tf_session, of the
             partition graphs of one call of the same Python function, traced again: the runtime hands out
             graphs only while a function is made. Compiled: ``modules``, what XLA makes of this very
-            function (compiled once more).
+            function (compiled once more; in TensorFlow 2.3 traced once more as well, under another name).
         """
         from tensorflow.python.eager import context
 
         scalar = self._function()
         out = {"nodes": [], "modules": [], "compiled": self._jit, "outputs_on": _device(scalar.device)}
         if self._jit:
-            with self._tf.device(self._device):
-                text = self._function.experimental_get_compiler_ir()(stage="optimized_hlo")
-            out["modules"] = [{"name": text.split(",", 1)[0], "dots": hlo.dots(text)[:8]}]
+            out["modules"] = self._dumped() if self._dumps else [hlo.module(self._compiler_ir())]
             return out
         runtime = context.context()
         runtime.enable_graph_collection()
@@ -134,7 +141,7 @@ class Adapter(object):
             "onednn": settings.onednn(),
             "cuda_module_loading": settings.cuda_module_loading(),
             "soft_placement": tf.config.get_soft_device_placement(),
-            "precision": self._precision_in_force(),
+            "precision": settings.precision_in_force(tf, self._device),
         }
 
     def is_out_of_memory(self, error):
@@ -167,16 +174,15 @@ class Adapter(object):
         except TypeError:  # its name before TensorFlow 2.5
             return tf.function(call, experimental_compile=True)
 
-    def _precision_in_force(self):
-        tf = self._tf
-        if "GPU" not in self._device or not tf.config.experimental.tensor_float_32_execution_enabled():
-            return "ieee"
-        details = [
-            tf.config.experimental.get_device_details(each) for each in tf.config.list_physical_devices("GPU")
-        ]
-        # Tensor cores take TF32 from compute capability 8.0 on.
-        ampere = any(each.get("compute_capability", (0, 0))[0] >= 8 for each in details)
-        return "tf32" if ampere else "ieee"
+    def _compiler_ir(self):
+        with self._tf.device(self._device):
+            return self._function.experimental_get_compiler_ir()(stage="optimized_hlo")
+
+    def _dumped(self):
+        again = self._function._clone(None)
+        again._name = EVIDENCE  # its module is called after it, and is the only one that XLA writes down
+        float(again())
+        return hlo.dumped(self._modules_folder)
 
 
 def _device(name):

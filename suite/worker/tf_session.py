@@ -64,6 +64,7 @@ class Adapter(object):
         dumped, because dumping is not free.
         """
         self._device = request["device"]
+        self._precision = request["precision"]
         self._modules_folder = request["modules_folder"]
         self._timed_compiles = timed_compiles
         self._threads = limits.threads()
@@ -91,6 +92,8 @@ class Adapter(object):
 
     def open(self):
         """Open the Session, soft placement off. Raises :class:`Unavailable`."""
+        if self._precision == "ieee":
+            settings.forbid_tf32(self._tf)
         present = self.devices()
         if self._device not in present:
             raise Unavailable(self._device, present)
@@ -174,28 +177,11 @@ class Adapter(object):
         return {"nodes": nodes, "modules": self._modules(), "compiled": False}
 
     def _dump_flags(self):
-        os.makedirs(self._modules_folder)
         later = "[%d-9]|[1-9][0-9]+" % self._timed_compiles
-        return " ".join(
-            [
-                os.environ.get("XLA_FLAGS", ""),
-                "--xla_dump_to=" + self._modules_folder,
-                "--xla_dump_hlo_as_text",
-                "--xla_dump_hlo_module_re=^cluster_(%s)__" % later,
-            ]
-        ).strip()
+        return hlo.dump_flags(self._modules_folder, "^cluster_(%s)__" % later)
 
     def _modules(self):
-        if "XLA" not in self._device:
-            return []
-        modules = []
-        for name in sorted(os.listdir(self._modules_folder)):
-            if not name.endswith("after_optimizations.txt"):
-                continue
-            with open(os.path.join(self._modules_folder, name), "r", encoding="utf-8") as file:
-                text = file.read()
-            modules.append({"name": text.split(",", 1)[0].split("\n", 1)[0], "dots": hlo.dots(text)[:8]})
-        return modules
+        return hlo.dumped(self._modules_folder) if "XLA" in self._device else []
 
     def facts(self):
         """Return versions and settings that are part of what was measured."""
@@ -212,7 +198,7 @@ class Adapter(object):
             "onednn": settings.onednn(),
             "cuda_module_loading": settings.cuda_module_loading(),
             "soft_placement": False,
-            "precision": "ieee",
+            "precision": settings.precision_in_force(tf, self._device),
         }
 
     def is_out_of_memory(self, error):

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from suite import environment, host, plan, sampling, stack, stats, words
+from suite import environment, host, levels, plan, sampling, stack, stats, words
 from suite.engines import Engine
 from suite.engines.choose import choose
 from suite.engines.local import Local
@@ -105,6 +105,7 @@ def take(chosen: stack.Stack, engine: Engine, target: str, n: int, raw: Path, id
         raw=raw,
         load=host.load,
         watch=watch,
+        caches=levels.Folders(raw / "kept"),
     )
     [cell] = plan.cells(
         chosen,

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from suite import host, plan, sampling
+from suite import host, levels, plan, sampling
 from suite.engines import WORKER
 from suite.engines.local import Local
 from suite.records import Planned, Sample
@@ -60,6 +60,7 @@ class Taker:
                 raw=self.folder,
                 load=dict,
                 watch=watch,
+                caches=levels.Folders(self.folder / "kept"),
             )
             [cell] = plan.cells(
                 self.stack,

@@ -29,6 +29,7 @@ def shape(text: str) -> list[str]:
     """Return the lines without what differs from run to run: numbers, and how wide their columns are."""
     out = []
     for line in text.splitlines():
+        line = re.sub(r" \(\d+!\)", "", line)  # how many samples are tagged is the machine's affair
         line = re.sub(r"\[[^\]]*\d[^\]]*\]", "[]", line)
         line = re.sub(r"\d[\w.,:-]*( (us|ms|s)\b)?\*?", "#", line)
         out.append(re.sub(r"-{2,}", "--", " ".join(line.split())))

@@ -24,6 +24,7 @@ def a_run(run_id: str = "r") -> Run:
 
 def sample(number: int = 1, **more) -> Sample:
     name = f"prepared.CPU.device.50.{number}"
+    more = {"cold_s": 0.5, "warm": Warm([0.25], 0.5), **more}
     return Sample(name, "prepared", "CPU.device.50", number, number, "2024-01-01T00:00:00Z", "ok", **more)
 
 

@@ -137,3 +137,175 @@ def test_no_cell_at_all_is_a_plan_with_a_probe_only(tf114):
 def test_warm_calls(median_s, minimum, seconds, wanted):
     """Fault: a series too short for a median, one without end, or a division by zero."""
     assert plan.warm_calls(median_s, minimum, seconds) == wanted
+
+
+def test_the_whole_order_of_a_small_plan(tf114):
+    """Fault: as above, for a plan with several shapes: what is shuffled, and what is not."""
+    cells = plan.cells(tf114, ["CPU", "XLA_CPU"], "device", [50, 500], **HOW)
+    assert [planned.id for planned in plan.schedule(cells, 2, "smallest and largest", 20190614)] == [
+        "probe",
+        "pilot.CPU.device.50",
+        "pilot.XLA_CPU.device.50",
+        "pilot.CPU.device.500",
+        "pilot.XLA_CPU.device.500",
+        "fresh.CPU.device.50.1",
+        "fresh.CPU.device.500.1",
+        "fresh.XLA_CPU.device.500.1",
+        "prepared.CPU.device.50.1",
+        "fresh.XLA_CPU.device.50.1",
+        "prepared.XLA_CPU.device.50.1",
+        "prepared.CPU.device.500.1",
+        "prepared.XLA_CPU.device.500.1",
+        "prepared.XLA_CPU.device.500.2",
+        "prepared.XLA_CPU.device.50.2",
+        "fresh.XLA_CPU.device.500.2",
+        "prepared.CPU.device.50.2",
+        "fresh.CPU.device.50.2",
+        "fresh.XLA_CPU.device.50.2",
+        "fresh.CPU.device.500.2",
+        "prepared.CPU.device.500.2",
+    ]
+
+
+def test_the_whole_order_of_a_plan_that_keeps_caches(tf114):
+    """Fault: a cell is measured before its caches are filled, or one that has none is primed."""
+    how = {**HOW, "level": "process"}
+    cells = plan.cells(tf114, ["XLA_GPU", "CPU"], "device", [50], **how)
+    assert [planned.id for planned in plan.schedule(cells, 3, "smallest", 7)] == [
+        "probe",
+        "pilot.XLA_GPU.device.50",
+        "pilot.CPU.device.50",
+        "priming.XLA_GPU.device.50",
+        "fresh.CPU.device.50.1",
+        "prepared.CPU.device.50.1",
+        "prepared.XLA_GPU.device.50.1",
+        "fresh.XLA_GPU.device.50.1",
+        "prepared.CPU.device.50.2",
+        "fresh.XLA_GPU.device.50.2",
+        "fresh.CPU.device.50.2",
+        "prepared.XLA_GPU.device.50.2",
+        "prepared.CPU.device.50.3",
+        "prepared.XLA_GPU.device.50.3",
+        "fresh.CPU.device.50.3",
+        "fresh.XLA_GPU.device.50.3",
+    ]
+
+
+@pytest.mark.parametrize(("level", "primed"), [("process", ["GPU", "XLA_GPU"]), ("jit", []), ("disk", [])])
+def test_one_priming_for_each_cell_that_keeps_its_caches(tf114, level, primed):
+    """Fault: a shape's caches are filled by another shape's sample, after the first block, or more than once."""
+    cells = plan.cells(tf114, stack.TARGETS, "device", [50, 500], **{**HOW, "level": level})
+    planned = plan.schedule(cells, 2, "each", 5)
+    primings = [each for each in planned if each.kind == "priming"]
+    assert [each.cell for each in primings] == [f"{target}.device.{n}" for n in (50, 500) for target in primed]
+    assert {each.block for each in primings} <= {0}
+    begin = next(k for k, each in enumerate(planned) if each.block == 1)
+    assert {each.kind for each in planned[:begin]} == {"probe", "pilot", *(["priming"] if primed else [])}
+
+
+@pytest.fixture(scope="module")
+def arms(tf114):
+    """Return the cells of two stacks that are compared: one with two shapes, one with three placements."""
+    newer = stack.load("tf2.21-cuda12")
+    return [
+        plan.cells(tf114, ["CPU"], "device", [50, 500], **HOW),
+        plan.cells(newer, ["CPU", "XLA_CPU"], "all", [50], **{**HOW, "python": "3.12"}),
+    ]
+
+
+def test_the_whole_order_of_two_stacks(arms):
+    """Fault: one stack is measured before the other, so that a machine that warms up makes one of them slower."""
+    assert [(arm, planned.id) for arm, planned in plan.schedule_arms(arms, 2, "smallest", 42)] == [
+        (0, "probe"),
+        (1, "probe"),
+        (0, "pilot.CPU.device.50"),
+        (1, "pilot.CPU.device.50"),
+        (1, "pilot.XLA_CPU.jit.50"),
+        (1, "pilot.XLA_CPU.device.50"),
+        (0, "pilot.CPU.device.500"),
+        (1, "prepared.CPU.device.50.1"),
+        (1, "fresh.CPU.device.50.1"),
+        (1, "fresh.XLA_CPU.jit.50.1"),
+        (1, "prepared.XLA_CPU.jit.50.1"),
+        (1, "fresh.XLA_CPU.device.50.1"),
+        (0, "fresh.CPU.device.50.1"),
+        (1, "prepared.XLA_CPU.device.50.1"),
+        (0, "prepared.CPU.device.50.1"),
+        (0, "prepared.CPU.device.500.1"),
+        (1, "fresh.XLA_CPU.jit.50.2"),
+        (0, "fresh.CPU.device.50.2"),
+        (1, "prepared.XLA_CPU.device.50.2"),
+        (1, "fresh.CPU.device.50.2"),
+        (0, "prepared.CPU.device.50.2"),
+        (1, "prepared.CPU.device.50.2"),
+        (1, "prepared.XLA_CPU.jit.50.2"),
+        (0, "prepared.CPU.device.500.2"),
+        (1, "fresh.XLA_CPU.device.50.2"),
+    ]
+
+
+@pytest.mark.parametrize("fresh_at", ["smallest", "smallest and largest", "each"])
+def test_each_block_holds_the_samples_of_all_stacks(arms, fresh_at):
+    """Fault: a pair that is compared by block was not measured in one block; one stack has a sample less."""
+    order = plan.schedule_arms(arms, 4, fresh_at, 3)
+    blocks = [planned.block for _, planned in order]
+    assert blocks == sorted(blocks)
+    wanted = Counter()
+    for arm, cells in enumerate(arms):
+        wanted += Counter((arm, "prepared", cell.id) for cell in cells)
+        at = plan.fresh_shapes([cell.n for cell in cells], fresh_at)
+        wanted += Counter((arm, "fresh", cell.id) for cell in cells if cell.n in at)
+    for block in (1, 2, 3, 4):
+        held = Counter((arm, planned.kind, planned.cell) for arm, planned in order if planned.block == block)
+        assert held == wanted
+    for arm, cells in enumerate(arms):
+        mine = [planned for number, planned in order if number == arm]
+        alone = plan.schedule(cells, 4, fresh_at, 3)
+        assert sorted(each.id for each in mine) == sorted(each.id for each in alone)
+        assert len({each.id for each in mine}) == len(mine)
+
+
+def test_what_a_run_of_a_comparison_plans_is_its_part_of_the_order(tmp_path):
+    """Fault: run.json of one side names another order than it was measured in."""
+    from suite import ready, selftest, together, words
+    from suite.journal import read_run, read_samples
+    from tests.resuming import RECORDING, SMALL
+
+    made = ready.make_ready(words.parse({**SMALL, "out": str(tmp_path)}), {}, recording=RECORDING)
+    try:
+        measured = together.measure({"a": made, "b": made}, "compare", {}, ["compare"])
+    finally:
+        folders = sorted(path.parent for path in tmp_path.rglob("run.json"))
+    compared = selftest.read(measured.folder)
+    for number, folder in enumerate(folders):
+        mine = [name for arm, name in compared.order if arm == number]
+        assert [each.id for each in read_run(folder).plan.planned] == mine
+        assert [each.id for each in read_samples(folder)[0]] == mine
+    assert [arm.name for arm in compared.arms] == ["a", "b"] and {arm for arm, _ in compared.order} == {0, 1}
+
+
+def test_the_order_of_several_stacks_comes_from_the_seed_alone(arms):
+    """Fault: an order that cannot be told again from what is recorded, or that is always the same."""
+    first, same, other = (plan.schedule_arms(arms, 3, "smallest", seed) for seed in (1, 1, 2))
+    assert first == same != other
+
+    def sorted_ids(order):
+        return sorted((arm, planned.id) for arm, planned in order)
+
+    assert sorted_ids(first) == sorted_ids(other)
+
+
+def test_the_order_does_not_depend_on_what_else_is_random(arms):
+    """Fault: the global generator, or the hash seed, has a part in the order."""
+    import random
+
+    orders = []
+    for seed in (1, 2):
+        random.seed(seed)
+        orders.append(plan.schedule_arms(arms, 3, "smallest", 99))
+    assert orders[0] == orders[1]
+
+
+def test_no_stack_at_all_is_an_empty_order():
+    """Fault: an internal error for a comparison of nothing."""
+    assert plan.schedule_arms([], 3, "smallest", 1) == []
