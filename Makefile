@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench reproduce selftest build image-save image-load list doctor collect test test-fast lint lock clean
+.PHONY: help bench reproduce selftest compare build image-save image-load list doctor collect report test test-fast lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -17,6 +17,9 @@ WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,ta
   flag,BUILD_ARGS,build-args)$(call flag,BUDGET,budget)$(call \
   flag,TIMEOUT,timeout)$(call flag,RESUME,resume)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
 
+COMPARED = $(call flag,STACKS,stacks)$(call flag,RUNS,runs)$(call flag,BASELINE,baseline)$(call flag,MARGIN,margin)$(call \
+  flag,ALLOW,allow)$(call flag,FAIL_ON,fail-on)$(call flag,FORMAT,format)$(call flag,LAYOUT,layout)
+
 # Makes .venv from its hashed lock on first use and prints its Python.
 HOST = py=$$(python3 suite/bootstrap.py .venv requirements.lock) || exit
 TEST_HOST = py=$$(python3 suite/bootstrap.py .venv-test requirements-test.lock) || exit
@@ -28,18 +31,24 @@ help:
 	@echo 'make bench STACK=...     measure a stack: cold and warm, each number proven'
 	@echo 'make reproduce STACK=... the snippet of the question, beside its numbers'
 	@echo 'make selftest STACK=...  the stack against itself: no difference may be found'
+	@echo 'make compare STACKS="a b" stacks side by side, measured interleaved; RUNS="results/a results/b": stored runs'
 	@echo 'make build STACK=...     build its image (ENGINE=docker or podman; BUILD_ARGS="A=x B=y")'
 	@echo 'make image-save STACK=... FILE=x.tar | image-load: the image as an archive with its sum'
 	@echo 'make list                the stacks, and what this machine has of them'
-	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do where it cannot'
+	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do; all stacks against a GPU: CAPABILITY=8.6'
 	@echo 'make collect             the tables of stored runs again'
+	@echo 'make report RUN=...      report.html of a stored run: tables and charts in one file (CHARTS=svg or png: files, too)'
 	@echo 'make test | test-fast | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'
+	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON FORMAT LAYOUT'
 
 bench reproduce selftest:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
 	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)
+
+compare:
+	@$(HOST); $(WATCH) "$$py" -m nox -s compare --$(COMPARED)$(WORDS)
 
 build:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
@@ -53,10 +62,13 @@ list:
 	@$(HOST); "$$py" -m suite list
 
 doctor:
-	@$(HOST); "$$py" -m suite doctor$(call flag,STACK,stack)$(call flag,PYTHON,python)
+	@$(HOST); "$$py" -m suite doctor$(call flag,STACK,stack)$(call flag,PYTHON,python)$(call flag,CAPABILITY,capability)
 
 collect:
 	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)
+
+report:
+	@$(HOST); "$$py" -m suite report$(call flag,CHARTS,charts) -- $(if $(call given,RUN),$(call quoted,RUN))
 
 test:
 	@$(TEST_HOST); "$$py" -m nox -s tests
@@ -68,7 +80,7 @@ lint:
 	@$(TEST_HOST); "$$py" -m nox -s lint
 
 lock:
-	@$(TEST_HOST); "$$py" -m nox -s lock lock_host
+	@$(TEST_HOST); "$$py" -m nox -s $(if $(call given,STACK),lock -- $(call quoted,STACK),lock lock_host)
 
 clean:
 	rm -rf .venv .venv-test

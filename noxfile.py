@@ -53,6 +53,12 @@ def selftest(session, stack):
 
 
 @nox.session(python=False)
+def compare(session):
+    """Set stacks side by side; arguments after -- are flags of `python -m suite compare`."""
+    suite(session, "compare", *session.posargs)
+
+
+@nox.session(python=False)
 @nox.parametrize("stack", [nox.param(name, id=name) for name in STACKS])
 def build(session, stack):
     """Build one stack's image; arguments after -- are flags of `python -m suite build`."""
@@ -64,8 +70,10 @@ def build(session, stack):
 
 @nox.session(python=False)
 def lock(session):
-    """Lock every stack again, one lock a Python minor; pins that still fit stay."""
-    for name in STACKS:
+    """Lock stacks again, those named after -- or every one; one lock a Python minor; pins that still fit stay."""
+    for name in session.posargs or STACKS:
+        if name not in STACKS:
+            session.error(f"there is no stack {name!r}: docker/ has {', '.join(STACKS)}")
         folder = HERE / "docker" / name
         minors = tomllib.loads((folder / "stack.toml").read_text(encoding="utf-8"))["python"]
         for minor in [minors["default"], *minors.get("also", [])]:

@@ -41,7 +41,7 @@ class Bench:
         p = self.run.plan
         self._cells = {cell.id: cell for cell in p.cells}
         self._estimator = estimate.Estimator(self.setting.ceiling_flops, p.warm_min_calls, p.warm_s)
-        self._settled: dict[str, tuple[Reason, Status]] = {}
+        self._settled: dict[str, tuple[Reason, Status]] = dict(self.setting.settled)
         self._warm_calls: dict[str, int] = {}
         self._primed: dict[str, dict[str, int]] = {}
         self._devices: list[str] = []
@@ -147,15 +147,17 @@ class Bench:
         if sample.status != "ok" or not sample.devices:
             reason = sample.reason or Reason("no_devices", "the framework lists no device at all")
             folder = self.setting.raw / sample.id
-            detail = (folder / "stderr.txt").read_text(errors="replace")[-3000:]
+            words = folder.parent.parent / reason.raw_file if reason.raw_file else folder / "stderr.txt"
             what = f"the stack does not start: {reason.text}"
-            raise SuiteError(Exit.NOT_PREPARED, what, f"Its own words: {folder}", detail)
+            step = f"{reason.next_step} Its own words: {folder}".strip()
+            raise SuiteError(Exit.NOT_PREPARED, what, step, sampling.words_of(words)[-3000:])
         self._devices = sample.devices
         self._estimator.learn_process(sample.wall_s or 3.0)
         raw = f"{journal.RAW}/{sample.id}/stderr.txt"
+        said = sampling.words_of(self.setting.raw / sample.id / "stderr.txt", 10**6)
         for cell in self._cells.values():
-            if cell.device not in self._devices:
-                self._settled[cell.id] = classify.unavailable(cell.device, self._devices, raw)
+            if cell.device not in self._devices and cell.id not in self._settled:
+                self._settled[cell.id] = classify.unavailable(cell.device, self._devices, raw, said)
         return sample
 
     def _pilot(self, planned: Planned) -> Sample | None:

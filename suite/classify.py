@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from suite.cuda_libraries import missing_libraries
 from suite.engines.errors import About, known
 from suite.events import Events
 from suite.launch import Outcome
@@ -51,7 +52,7 @@ def ending(outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s
         return Reason("timeout", text, "TIMEOUT= sets the seconds that one sample may take.", raw_file), "timeout"
     failure = told.first("failure")
     if failure:
-        return _failure(failure, where, raw_file)
+        return _failure(failure, where, raw_file, stderr)
     if outcome.signal is not None:
         return _by_signal(outcome.signal, where, stderr, raw_file)
     if outcome.exit_code != 0 or told.first("done") is None:
@@ -64,23 +65,36 @@ def ending(outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s
     return None
 
 
-def _failure(failure: Mapping[str, Any], where: str, raw_file: str) -> Ending:
+def _failure(failure: Mapping[str, Any], where: str, raw_file: str, stderr: str) -> Ending:
     if failure.get("type") == "Unavailable":
-        return unavailable(str(failure["text"]).split(" is not among")[0], failure["devices"] or [], raw_file)
+        device = str(failure["text"]).split(" is not among")[0]
+        return unavailable(device, failure["devices"] or [], raw_file, stderr)
     text = f"{failure.get('type')} {where}: {str(failure.get('text'))[:300]}"
     if failure.get("out_of_memory"):
         return Reason("out_of_memory", text, "Ask for smaller SHAPES=, or free memory.", raw_file), "oom"
     return Reason("exception", text, "The raw file holds the traceback.", raw_file), "crashed"
 
 
-def unavailable(device: str, devices: list[str], raw_file: str | None) -> Ending:
-    """Return the ending of a sample whose device does not exist in this process."""
+def unavailable(device: str, devices: Sequence[str], raw_file: str | None, stderr: str = "") -> Ending:
+    """Return the ending of a sample whose device does not exist in this process.
+
+    ``stderr``: the framework's own words, which may name the CUDA library or the driver's fault that keeps it away.
+    """
     kind = device.split(":")[1] if ":" in device else device
+    if "GPU" in kind:
+        missing = missing_libraries(stderr, devices)
+        if missing is not None:
+            return Reason("cuda_library_missing", missing.text, missing.next_step, raw_file), "unavailable"
+        found = known(None, stderr, About(), "ask")
+        if found is not None and found.code in _BY_ENGINE:
+            return Reason(found.code, f"no {kind}: {found.text}", found.next_step, raw_file), _BY_ENGINE[
+                found.code
+            ]
     text = f"no {kind}: the framework sees {', '.join(_short(each) for each in devices)}"
     return Reason("no_device", text, "make doctor says why.", raw_file), "unavailable"
 
 
-#: Failures of an engine that leave this machine without its GPU, and what they are as a status; all others are crashes.
+#: Failures that leave a sample without its GPU, and what they are as a status; all others are crashes.
 _BY_ENGINE: dict[str, Status] = {
     "gpu_lost": "gpu_lost",
     **dict.fromkeys(
@@ -99,7 +113,7 @@ def by_engine(outcome: Outcome, client_stderr: str, about: About, raw_file: str)
         What the engine's client said, which is kept in ``raw_file``; the worker's own words are not in it.
     """
     found = known(outcome.exit_code, client_stderr, about, "run")
-    if found is None:
+    if found is None or outcome.ended_by != "itself":
         return None
     return Reason(found.code, found.text, found.next_step, raw_file), _BY_ENGINE.get(found.code, "crashed")
 

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -41,6 +41,18 @@ _WORDS: dict[str, str] = {
     "adopt": "1: use the interpreter of --python as it is, with its own packages.",
 }
 
+_OF_COMPARE: dict[str, str] = {
+    "stacks": "The stacks to measure, interleaved in one run: two or more folders of docker/.",
+    "runs": "Folders of stored runs to compare instead of measuring; or one of a comparison.",
+    "baseline": "What the others are judged beside. Default: the first named.",
+    "margin": "Share within which two times are the SAME: 0.05, 5% or none. Default: 0.05.",
+    "allow": "Fields that may differ all the same, such as threads: verdicts are marked.",
+    "fail_on": "ambiguous (exit 1 on SLOWER, 6 on AMBIGUOUS), slower, or none. Default: ambiguous.",
+    "format": "simple, github, grid, plain, html, latex or csv. Default: simple.",
+    "layout": "wide (side by side, verdicts) or long (a row a stack and cell). Default: wide.",
+}
+_ALL_WORDS = {**_WORDS, **_OF_COMPARE}
+
 _Command = Callable[..., Any]
 
 
@@ -48,7 +60,7 @@ def _with_words(*names: str) -> Callable[[_Command], _Command]:
     def decorate(command: _Command) -> _Command:
         for name in reversed(names):
             command = click.option(
-                f"--{name.replace('_', '-')}", default=None, metavar=name.upper(), help=_WORDS[name]
+                f"--{name.replace('_', '-')}", default=None, metavar=name.upper(), help=_ALL_WORDS[name]
             )(command)
         return command
 
@@ -142,16 +154,42 @@ def selftest(**given: str | None) -> Exit:
     return code
 
 
+@cli.command()
+@_with_words(
+    *_OF_COMPARE,
+    *("engine", "targets", "shapes", "samples", "profile", "level", "placement", "dtype", "precision", "gpu"),
+    *("cpus", "cpuset", "budget", "timeout", "out", "wheels"),
+)
+def compare(**given: str | None) -> Exit:
+    """Set stacks side by side: measured interleaved in one run, or from stored runs.
+
+    \b
+    $ python -m suite compare --stacks "tf1.14-cuda10 tf2.21-cuda12"
+    ...
+    tf2.21-cuda12 beside tf1.14-cuda10
+    cell          n  time    ratio [95 %]      verdict    reason
+    ----------  ---  ------  ----------------  ---------  -----------------
+    CPU device   50  cold    3.62 [2.9, 4.5]   SLOWER     significant
+    CPU device   50  warm    1.21 [0.71, 2.1]  AMBIGUOUS  interval_too_wide
+    ...
+    """
+    import suite.compare as comparing
+
+    code, _ = comparing.run(given, os.environ, _command(), _print)
+    return code
+
+
 @cli.command("list")
 def list_stacks() -> Exit:
     """List the stacks: versions, Pythons, and what this machine has of each.
 
     \b
     $ python -m suite list
-    stack          framework    CUDA      cuDNN     Python    local engine
-    -------------  -----------  --------  --------  --------  ----------------
-    tf1.14-cuda10  1.14.0       10.0.130  7.6.5.32  3.6, 3.7  environment made
-    tf2.21-cuda12  2.21.0       12.9      9.28      3.12      can be made
+    stack            version    CUDA/cuDNN    Python     state        ENGINE=
+    ---------------  ---------  ------------  ---------  -----------  ---------
+    tf1.14-cuda10    1.14.0     10.0/7.6      3.6 3.7    built        local
+    tf1.15-cuda10    1.15.5     10.0/7.6      3.7 3.6    locked only  local
+    ...
     """
     from suite import listing
 
@@ -162,27 +200,28 @@ def list_stacks() -> Exit:
 @cli.command()
 @click.option("--stack", default=None, metavar="STACK", help="Also look at what this stack needs.")
 @click.option("--python", default=None, metavar="PYTHON", help="The stack's Python interpreter, by path.")
-def doctor(stack: str | None, python: str | None) -> Exit:
-    """Say what this machine can measure and, where it cannot, what to do. Reads only.
+@click.option("--capability", default=None, metavar="CAPABILITY", help="Of a GPU that is not here, such as 8.6.")
+def doctor(stack: str | None, python: str | None, capability: str | None) -> Exit:
+    """Say what this machine can measure and, where it cannot, what to do.
+
+    Reads only. Without a stack, all of them are set against this machine's GPU.
 
     \b
-    $ python -m suite doctor --stack tf2.21-cuda12
+    $ python -m suite doctor --capability 8.6
     ...
-    note     environment: not made yet: 2150 MB
-             -> make bench makes it, once.
-    note     gpu: no NVIDIA driver is loaded (/proc/driver/nvidia/version is not
-             there)
-             -> CPU and XLA_CPU are measured; for the others, install NVIDIA's
-                driver or take a machine with a GPU.
-    note     cpu: Intel(R) Xeon(R) Processor, 2 of 2 CPUs can be used, load 1.63
-             -> Numbers will be noisy: wait until other work has ended.
+    stack            CUDA    driver >=    code on 8.6    measured here by
+    ---------------  ------  -----------  -------------  ------------------
+    tf1.14-cuda10    10.0    410.48       no trust       local
+    tf2.10-cuda11    11.2    450.80.02    older minor    local
+    ...
+    older minor: code of an older GPU of the same major runs, nothing is compiled
     """
     import suite.doctor as examination
     from suite import stack as stacks
 
-    findings = examination.examine(stacks.load(stack) if stack else None, os.environ, named=python)
-    click.echo(examination.render(findings), nl=False)
-    return Exit.NOT_PREPARED if any(each.blocks for each in findings) else Exit.DONE
+    text, blocked = examination.text(stacks.load(stack) if stack else None, os.environ, python, capability)
+    click.echo(text, nl=False)
+    return Exit.NOT_PREPARED if blocked else Exit.DONE
 
 
 @cli.command()
@@ -206,6 +245,27 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
 
     where = list(paths) or [Path(out) if out else stacks.ROOT / "results"]
     return collect_all(where, stack, _print)
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--charts", type=click.Choice(["svg", "png"]), default=None, help="Each chart as a file too, below charts/."
+)
+def report(folder: Path, charts: Literal["svg", "png"] | None) -> Exit:
+    """Make report.html of a stored run: tables and charts in one file that needs no network.
+
+    FOLDER is the run's.
+
+    \b
+    $ python -m suite report results/examples/bench-tf2.21-cuda12
+    results/examples/bench-tf2.21-cuda12/report.html
+    """
+    from suite.report import write
+
+    for path in write.on_request(folder, charts):
+        click.echo(path)
+    return Exit.DONE
 
 
 _STACK = click.option("--stack", required=True, metavar="STACK", help="A folder of docker/.")

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from suite import collect, progress, selftest
+from suite import collect, compare, progress, selftest
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Unreadable
 
 
 def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str], None]) -> Exit:
-    """Derive and print the tables of all runs and selftests at or below ``paths``; a bad one never stops the others.
+    """Derive and print the tables of all runs and comparisons at or below ``paths``; a bad one never stops the others.
 
     Raises
     ------
@@ -23,12 +23,12 @@ def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str]
     for path in paths:
         if not path.exists():
             raise SuiteError(Exit.USAGE, f"{path}: there is no such folder", "Name a run's folder, or OUT=.")
-    runs = _below(paths, collect.run_folders)
-    if not runs:
+    runs, comparisons = _below(paths, collect.run_folders), _below(paths, collect.comparison_folders)
+    if not runs and not comparisons:  # a comparison of stored runs has none of its own
         where = ", ".join(str(path) for path in paths)
         raise SuiteError(Exit.USAGE, f"no run below {where}", "make bench STACK=... makes one.")
     good = bad = 0
-    for derive, folders in ((_run, runs), (_selftest, _below(paths, collect.comparison_folders))):
+    for derive, folders in ((_run, runs), (_comparison, comparisons)):
         for folder in folders:
             try:
                 name, text = derive(folder)
@@ -55,6 +55,9 @@ def _run(folder: Path) -> tuple[str, str]:
     return str(run.stack.get("name")), collect.text(run, samples, notes)
 
 
-def _selftest(folder: Path) -> tuple[str, str]:
+def _comparison(folder: Path) -> tuple[str, str]:
+    if selftest.read(folder).kind == "compare":
+        text, compared = compare.derive(folder)
+        return str(compared.baseline.run.stack["name"]), text
     text, rows = selftest.derive(folder)
     return rows[0].a.cell.stack if rows else "", text

@@ -61,12 +61,12 @@ def compare(a: Side, b: Side, *, paired: bool, margin: float | None = verdict.MA
     of_b = {_key(row): row for row in rows.cell_rows(b.run, b.samples)}
     both = [(row, of_b[_key(row)]) for row in rows.cell_rows(a.run, a.samples) if _key(row) in of_b]
     each = [(quantity, ours, theirs) for ours, theirs in both for quantity in QUANTITIES]
-    pairings = [_pairing(quantity, ours, theirs, paired) for quantity, ours, theirs in each]
+    pairings = [pairing(quantity, ours, theirs, paired=paired) for quantity, ours, theirs in each]
     decided = verdict.decide(pairings, margin=margin)
     tests = sum(1 for found in decided if found.p_adjusted is not None)
     return [
-        Row(ours, theirs, quantity, found, _detectable(pairing, tests))
-        for (quantity, ours, theirs), pairing, found in zip(each, pairings, decided, strict=True)
+        Row(ours, theirs, quantity, found, _detectable(pair, tests))
+        for (quantity, ours, theirs), pair, found in zip(each, pairings, decided, strict=True)
     ]
 
 
@@ -74,7 +74,26 @@ def _key(row: CellRow) -> tuple[str, str, int]:
     return row.cell.target, row.cell.placement, row.cell.n
 
 
-def _pairing(quantity: Quantity, a: CellRow, b: CellRow, paired: bool) -> Pairing:
+def pairing(
+    quantity: Quantity,
+    a: CellRow,
+    b: CellRow,
+    *,
+    paired: bool,
+    blocked: tuple[str, str] | None = None,
+    names: tuple[str, str] = ("a", "b"),
+) -> Pairing:
+    """Return what two cells measured of one quantity, as :func:`suite.verdict.decide` takes it.
+
+    Parameters
+    ----------
+    paired
+        Whether the two were measured interleaved: then only blocks that both have are compared.
+    blocked
+        The code of what makes them incomparable, and the same in words.
+    names
+        What the two sides are called.
+    """
     ours: Mapping[int, float] = a.colds if quantity == "cold" else a.warms
     theirs: Mapping[int, float] = b.colds if quantity == "cold" else b.warms
     blocks = sorted(set(ours) & set(theirs)) if paired else None
@@ -85,6 +104,9 @@ def _pairing(quantity: Quantity, a: CellRow, b: CellRow, paired: bool) -> Pairin
         paired=paired,
         steady=quantity == "cold" or (_steady(a) and _steady(b)),
         complete=a.count.whole() and b.count.whole(),
+        blocked=blocked[0] if blocked else None,
+        why_blocked=blocked[1] if blocked else "",
+        names=names,
     )
 
 
@@ -92,14 +114,14 @@ def _steady(row: CellRow) -> bool:
     return sum(row.not_steady.values()) <= MOST_NOT_STEADY * row.count.ok
 
 
-def _detectable(pairing: Pairing, tests: int) -> float | None:
-    n = min(len(pairing.a), len(pairing.b))
+def _detectable(pair: Pairing, tests: int) -> float | None:
+    n = min(len(pair.a), len(pair.b))
     if n < verdict.LEAST_VALUES or not tests:
         return None
-    logs_a, logs_b = ([math.log(value) for value in side] for side in (pairing.a, pairing.b))
+    logs_a, logs_b = ([math.log(value) for value in side] for side in (pair.a, pair.b))
     spread = (
         statistics.stdev([after - before for before, after in zip(logs_a, logs_b, strict=True)])
-        if pairing.paired
+        if pair.paired
         else None
     )
     return stats.minimum_detectable_ratio(

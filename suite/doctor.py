@@ -4,67 +4,113 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
-import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from suite import environment, host, pythons
+from suite import doctor_gpu, doctor_matrix, environment, gpu_facts, host, pythons
 from suite.engines import daemon, images
+from suite.engines.choose import choose
+from suite.engines.daemon import Daemon
 from suite.engines.ready import how_to_offer
 from suite.errors import SuiteError
+from suite.finding import Finding, render
+from suite.gpu_facts import Found
 from suite.stack import Stack
+
+_CONTAINERS: tuple[daemon.Name, ...] = ("docker", "podman")
+_GPU_WAYS = {"runtime": "by NVIDIA's runtime", "cdi": "by CDI", "gpus": "by --gpus"}
 
 #: A load above this share of the CPUs makes numbers noisy.
 BUSY = 0.5
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at. ``blocks``: the local engine cannot measure like this."""
+def examine(
+    stack: Stack | None,
+    environ: Mapping[str, str],
+    named: str | None = None,
+    *,
+    capability: str | None = None,
+    found: Found | None = None,
+) -> list[Finding]:
+    """Return all findings.
 
-    subject: str
-    state: Literal["ok", "note", "problem"]
-    text: str
-    next_step: str = ""
-    blocks: bool = False
-
-
-def examine(stack: Stack | None, environ: Mapping[str, str], named: str | None = None) -> list[Finding]:
-    """Return all findings; ``stack`` adds what that stack needs, ``named`` is PYTHON=."""
+    Parameters
+    ----------
+    stack
+        Adds what that stack needs.
+    named
+        PYTHON=.
+    capability
+        CAPABILITY=: of a GPU that is not here.
+    found
+        The GPUs of this machine; None looks.
+    """
     facts = host.fingerprint()
-    findings = [*_engine("docker", stack, environ), *_engine("podman", stack, environ)]
+    found = gpu_facts.gather(wsl=on_wsl()) if found is None else found
+    told = {name: daemon.ask(name, environ) for name in _CONTAINERS}
+    findings = [_ways(stack, environ, told)]
+    for each in told.values():
+        findings += _engine(each, stack, environ, driver_loaded=found.driver_loaded)
     if stack is not None:
         findings += _stack(stack, environ, named)
-    findings += [_gpu(facts), _disk(stack, environ), _cpu(facts)]
-    return findings
+    findings += doctor_gpu.findings(found, stack, wsl=on_wsl())
+    if stack is not None and capability is not None:
+        findings.append(doctor_gpu.elsewhere(stack, capability))
+    return [*findings, _disk(stack, environ), _cpu(facts)]
 
 
-def render(findings: list[Finding], width: int = 80) -> str:
-    """Return the findings as text: each with its state and, where there is one, what to do."""
-    lines = []
-    for each in findings:
-        mark = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}[each.state]
-        first = f"{mark}  {each.subject}: "
-        lines.append(textwrap.fill(each.text, width, initial_indent=first, subsequent_indent=" " * 9))
-        if each.next_step:
-            lines.append(
-                textwrap.fill(each.next_step, width, initial_indent=" " * 9 + "-> ", subsequent_indent=" " * 12)
-            )
-    return "\n".join(lines) + "\n"
+def text(
+    stack: Stack | None, environ: Mapping[str, str], named: str | None = None, capability: str | None = None
+) -> tuple[str, bool]:
+    """Return what doctor prints, and whether the local engine is blocked.
+
+    Raises
+    ------
+    SuiteError
+        USAGE where ``capability`` is none.
+    """
+    if capability is not None:
+        doctor_matrix.capability_word(capability)
+    found = gpu_facts.gather(wsl=on_wsl())
+    findings = examine(stack, environ, named, capability=capability, found=found)
+    out = render(findings)
+    if stack is None:
+        answering = [each.subject for each in findings if each.subject in _CONTAINERS and each.state == "ok"]
+        out += "\n" + doctor_matrix.matrices(found, capability, environ, answering)
+    return out, any(each.blocks for each in findings)
 
 
-def _engine(name: daemon.Name, stack: Stack | None, environ: Mapping[str, str]) -> list[Finding]:
-    found = daemon.ask(name, environ)
+def on_wsl() -> bool:
+    """Tell whether this Linux is one of Windows."""
+    return "microsoft" in platform.release().lower()
+
+
+def _ways(stack: Stack | None, environ: Mapping[str, str], told: Mapping[daemon.Name, Daemon]) -> Finding:
+    """Say which engine measures where ENGINE= is not set."""
+    try:
+        choice = choose(None, stack, environ, lambda name, _: told[name])
+    except SuiteError as error:
+        return Finding("engine", "problem", error.what, error.next_step)
+    return Finding("engine", "ok", f"{choice.name} measures: {choice.why}")
+
+
+def _engine(
+    found: Daemon, stack: Stack | None, environ: Mapping[str, str], *, driver_loaded: bool
+) -> list[Finding]:
+    name = found.name
     if found.why:
-        next_step = "" if name == "podman" else "ENGINE=local measures without containers."
-        return [Finding(name, "note", found.why, next_step)]
+        known = daemon.explain(found)
+        if known is not None:
+            return [Finding(name, "note", found.why, known.next_step)]
+        return [Finding(name, "note", found.why, "Not needed: ENGINE=local measures without containers.")]
     out = [Finding(name, "ok", f"answers, version {found.version}")]
-    if host.nvidia_driver_loaded() and found.gpu_way == "none":
+    if driver_loaded and found.gpu_way == "none":
         text = "offers no GPU: NVIDIA's container toolkit is not set up for it"
-        out.append(Finding(name, "problem", text, how_to_offer(found)))
+        out.append(Finding(f"{name} gpu", "problem", text, how_to_offer(found)))
+    elif found.gpu_way != "none":
+        out.append(Finding(f"{name} gpu", "ok", f"hands out GPUs: {_GPU_WAYS[found.gpu_way]}"))
     if stack is not None and stack.dockerfile().is_file():
         try:
             image = images.find(found, stack, environ)
@@ -101,22 +147,6 @@ def _stack(stack: Stack, environ: Mapping[str, str], named: str | None) -> list[
 def _made(stack: Stack, environ: Mapping[str, str]) -> environment.Environment | None:
     minor, wheels = stack.definition.python.default, environment.wheels_for(stack)
     return environment.find_made(stack, minor, environ=environ, wheels=wheels)
-
-
-def _gpu(facts: dict[str, object]) -> Finding:
-    nvidia = facts["nvidia"]
-    assert isinstance(nvidia, dict)
-    if not nvidia["present"]:
-        next_step = (
-            "CPU and XLA_CPU are measured; for the others, install NVIDIA's driver or take a machine with a GPU."
-        )
-        return Finding("gpu", "note", nvidia["why"], next_step)
-    if not nvidia["gpus"]:
-        return Finding(
-            "gpu", "problem", nvidia["why"], "nvidia-smi must list the GPU before a framework can use it."
-        )
-    names = "; ".join(f"{gpu['index']}: {gpu['name']}, driver {gpu['driver_version']}" for gpu in nvidia["gpus"])
-    return Finding("gpu", "ok", names)
 
 
 def _disk(stack: Stack | None, environ: Mapping[str, str]) -> Finding:

@@ -124,17 +124,15 @@ def check(driver: str | None, minimum: str, cuda: str) -> Verdict:
     if not at_least(driver, minimum):
         text = f"driver {driver} is older than {minimum}, which CUDA {minor_of(cuda)} needs"
         step = (
-            f"Install driver {minimum} or later. Only the driver counts: another CUDA toolkit on the machine "
-            "does "
-            "not help."
+            f"Install driver {minimum} or later. "
+            "Only the driver counts: another CUDA toolkit on the machine does not help."
         )
         return Verdict("too_old", text, step)
     own = own_driver(cuda)
     if own is not None and not at_least(driver, own):
         text = (
             f"driver {driver} is new enough ({minimum}) by minor version compatibility, and older than {own}, "
-            "which "
-            f"came with CUDA {minor_of(cuda)}: code that it must compile from that CUDA's PTX is not verified"
+            f"which came with CUDA {minor_of(cuda)}: code that it must compile from that CUDA's PTX is not verified"
         )
         return Verdict("minor_version", text, f"Driver {own} or later needs no such rule.")
     return Verdict("enough", f"driver {driver}, {minimum} or later is needed")

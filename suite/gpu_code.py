@@ -190,8 +190,7 @@ _KEEP = (
 
 
 def _by_libraries(code: Code, gpu: str, by_code: Verdict) -> Verdict | None:
-    """Answer by the CUDA libraries beside the wheel, which bring their own code; None where they are no "
-    "obstacle."""
+    """Answer by the CUDA libraries beside the wheel, which bring code of their own; None: no obstacle."""
     known = _support(gpu)
     if known is None:
         if gpu in code.native:
@@ -206,19 +205,17 @@ def _by_libraries(code: Code, gpu: str, by_code: Verdict) -> Verdict | None:
         if drivers.at_least(code.ships, named):
             return None
         text = (
-            f"{by_code.text}. CUDA {drivers.minor_of(code.ships)} does not know {gpu} yet ({named} does): its "
-            "libraries "
-            "run their code of an older minor, its ptxas refuses and the driver compiles instead"
+            f"{by_code.text}. CUDA {drivers.minor_of(code.ships)} does not know {gpu} yet ({named} does): "
+            "its libraries run their code of an older minor, its ptxas refuses and the driver compiles instead"
         )
         return Verdict(by_code.answer, text, by_code.next_step)
     text = (
-        f"CUDA {drivers.minor_of(code.ships)} predates {gpu}, which {named} is the first to support: its "
-        "cuBLAS and cuDNN "
-        "have no code for this GPU, though TensorFlow's own kernels can be compiled from PTX"
+        f"CUDA {drivers.minor_of(code.ships)} predates {gpu}, which {named} is the first to support: "
+        "its cuBLAS and cuDNN have no code for this GPU, though the framework's own kernels can be compiled from PTX"
     )
     step = (
-        f"Take a stack with CUDA {runs_from} or later. Matmuls fail, hang or are wrong here, after minutes of "
-        "compiling."
+        f"Take a stack with CUDA {runs_from} or later. "
+        "Matmuls fail, hang or are wrong here, after minutes of compiling."
     )
     return Verdict(Answer.PREDATES, text, step)
 
@@ -231,16 +228,14 @@ def _with_driver(code: Code, found: Verdict, driver: str | None) -> Verdict:
         return found
     own = drivers.own_driver(code.built_with)
     text = (
-        f"{found.text}. Not verified: the PTX is of CUDA {drivers.minor_of(code.built_with)}, and driver "
-        f"{driver} is older "
-        f"than that CUDA's own ({own})"
+        f"{found.text}. Not verified: the PTX is of CUDA {drivers.minor_of(code.built_with)}, "
+        f"and driver {driver} is older than that CUDA's own ({own})"
     )
     return Verdict(found.answer, text, f"Install driver {own} or later. {found.next_step}")
 
 
 def _support(gpu: str) -> tuple[str, str, str] | None:
-    """Return a capability's row, or for a minor that is not in the table that of the next lower one of its "
-    "major."""
+    """Return a capability's row; for a minor that is not in the table, that of the next lower one of its major."""
     if gpu in _SUPPORT:
         return _SUPPORT[gpu]
     lower = [each for each in _SUPPORT if _same_major(each, gpu) and capability(each) < capability(gpu)]

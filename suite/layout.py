@@ -6,7 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from suite import rows
+from suite import rows, standing
 from suite.records import Run, Sample
 
 WIDTH = 80
@@ -15,6 +15,7 @@ WIDTH = 80
 def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
     """Return the lines that say what was run, where, and whether all of it."""
     lines = [f"{run.stack['title']}", f"run {run.run_id}, {_what(run)}", *heading_of_machine(run)]
+    lines += standing.heading(run, samples)
     if run.environment.get("wheels") == "adopted":
         framework = run.stack["definition"]["framework"]
         version = run.environment["packages"].get(framework["package"], "?")

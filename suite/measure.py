@@ -105,6 +105,7 @@ def _measure(
             if not interrupted:
                 setting.caches.discard()  # only a run that is complete needs them no more
             bench.finish(folder, report)
+            _report(folder)
     finally:
         log.close()
     samples: list[Sample] = measured.samples
@@ -115,6 +116,16 @@ def _measure(
         progress.say(f"results: {shown(folder)}")
     verdict = bench.verdict if record.protocol == "isolated" else reproduce.verdict
     return verdict(record, samples, bool(interrupted)), folder
+
+
+def _report(folder: Path) -> None:
+    """Make report.html. What was measured stays measured where a picture of it cannot be made."""
+    from suite.report import write
+
+    try:
+        progress.say(f"report: {shown(write.write(folder))}")
+    except Exception as error:
+        progress.say(f"report.html cannot be made: {error}; make report RUN={shlex.quote(shown(folder))} tries again")
 
 
 def _say_how_to_go_on(record: Run, folder: Path) -> None:

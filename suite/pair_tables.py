@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from datetime import timedelta
 
-from suite import pairs, units
+from suite import pairs, standing, units
 from suite.layout import WIDTH, heading, items, notes_text, table, title
 from suite.pairs import PairRow
 from suite.question import Question, question
@@ -47,7 +47,8 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: 
     lessons = pairs.lessons(run, samples, rows)
     if lessons:
         parts.append(title("What these numbers show", markdown) + items(lessons, markdown))
-    parts.append(notes_text([*_reasons(rows), *_interval(run), *_load(samples), *notes], markdown))
+    remarks = [*_reasons(rows), *_interval(run), *_load(samples), *standing.notes(run)]
+    parts.append(notes_text([*remarks, *notes], markdown))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -4,14 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from suite import environment, host, journal, levels, plan, progress, provenance, pythons, reproduce, stack
+from suite import (
+    doctor_gpu,
+    environment,
+    host,
+    journal,
+    levels,
+    plan,
+    progress,
+    provenance,
+    pythons,
+    reproduce,
+    stack,
+)
+from suite.classify import Ending
 from suite.engines import WORKER, Engine
 from suite.engines.choose import Choice, choose
 from suite.engines.local import Local
@@ -51,6 +64,8 @@ class Ready:
     worker: Path
     recording: Path | None = None
     watched: Watched | None = None
+    settled: Mapping[str, Ending] = field(default_factory=dict)
+    """Cells that this GPU cannot run, known before anything starts."""
 
     def record(self, plan_of_run: Plan, command: Sequence[str], *, arm: str = "") -> Run:
         """Return what run.json will hold."""
@@ -94,6 +109,7 @@ class Ready:
             watched=self.watched,
             launch=launch if self.recording is None else Replay(self.recording),
             session=session,
+            settled=self.settled,
         )
 
 
@@ -138,19 +154,33 @@ def make_ready(
         extra.update(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=words.gpu)
     visible = extra.get("CUDA_VISIBLE_DEVICES", environ.get("CUDA_VISIBLE_DEVICES"))
     watched = telemetry.watch(words.gpu, visible, progress.say) if recording is None else None
+    cells = _cells(words, chosen, minor, choice.name, protocol)
     return Ready(
         words=words,
         chosen=chosen,
         choice=choice,
         engine=engine,
-        cells=_cells(words, chosen, minor, choice.name, protocol),
+        cells=cells,
         machine=host.fingerprint(),
         environment=lambda home, more: clean_environment(environ, home, {**extra, **more}),
         protocol=protocol,
         worker=worker,
         recording=recording,
         watched=watched,
+        settled=_settled(words, cells, chosen, choice, watched),
     )
+
+
+def _settled(
+    words: Words, cells: Sequence[Cell], chosen: Stack, choice: Choice, watched: Watched | None
+) -> Mapping[str, Ending]:
+    """Look at the GPU as doctor does, say what matters, and return the cells that it cannot run."""
+    offered = choice.daemon is None or choice.daemon.gpu_way != "none"
+    if watched is None or not offered or words.adopt:
+        return {}  # adopted packages need not be the ones whose code the stack's file tells of
+    for remark in doctor_gpu.remarks(cells, chosen.definition, watched.static):
+        progress.say(remark)
+    return doctor_gpu.cannot_run(cells, chosen.definition, watched.static)
 
 
 def _prepare(

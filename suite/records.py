@@ -241,11 +241,23 @@ class Arm(msgspec.Struct, frozen=True):
     run_id: str
 
 
+class Judging(msgspec.Struct, frozen=True):
+    """How the arms of a comparison are judged: against which, with which margin, and what may differ all the same.
+
+    ``margin`` None: nothing is called SAME. ``allow``: fields of the gate that ALLOW= named.
+    """
+
+    baseline: str = ""
+    margin: float | None = None
+    allow: list[str] = []
+
+
 class Comparison(msgspec.Struct, frozen=True):
-    """comparison.json: several runs that were measured interleaved.
+    """comparison.json: several runs that were measured interleaved, or stored ones that were set side by side.
 
     ``order``: the number of the arm and the id of each planned sample, in the order in which they were run;
-    ``instrument``: what the clock and the loop themselves cost, where it was measured.
+    ``instrument``: what the clock and the loop themselves cost, where it was measured; ``words``: those that were
+    given; ``paired``: whether the arms' blocks were measured together.
     """
 
     id: str
@@ -256,6 +268,9 @@ class Comparison(msgspec.Struct, frozen=True):
     arms: list[Arm]
     order: list[tuple[int, str]]
     instrument: dict[str, float] = {}
+    judging: Judging = Judging()
+    words: dict[str, str] = {}
+    paired: bool = True
     schema: int = SCHEMA
 
 

@@ -73,6 +73,8 @@ class Setting:
     launch: Launcher = launch
     session: int = 0
     """How often the run has been resumed."""
+    settled: Mapping[str, classify.Ending] = dataclasses.field(default_factory=dict)
+    """Cells that are known not to run before anything starts, with why."""
 
 
 def take(
@@ -170,7 +172,11 @@ def _take(
     told = events.read(folder / "events.jsonl")
     caches = Caches(before=before, after=levels.listing(cache))
     shutil.rmtree(folder / "modules", ignore_errors=True)
-    raw_file = f"{folder.parent.name}/{folder.name}/stderr.txt"
+    # What the shell in a container opens first: without it no container was started, and the engine alone spoke.
+    worker_began = not command.words or (folder / "stderr.txt").exists()
+    words = folder / ("stderr.txt" if worker_began else f"{command.words}stderr.txt")
+    raw_file = f"{folder.parent.name}/{folder.name}/{words.name}"
+    said = words_of(words)
     sample = record(
         planned,
         cell,
@@ -179,8 +185,8 @@ def _take(
         told,
         caches,
         raw_file=raw_file,
-        # Where there was no worker yet, its engine says why.
-        stderr=_tail(folder / "stderr.txt") or _tail(folder / f"{command.words}stderr.txt"),
+        stderr=said or words_of(folder / f"{command.words}stderr.txt"),
+        refused=None if worker_began else classify.by_engine(outcome, said, command.about, raw_file),
         ceiling_flops=_ceiling_flops(setting, cell, told),
         timeout_s=setting.timeout_s,
         started_utc=started_utc,
@@ -296,11 +302,15 @@ def record(
     primed: Mapping[str, int] | None = None,
     session: int = 0,
     again: str = "",
+    refused: classify.Ending | None = None,
 ) -> Sample:
-    """Turn what a worker told and how it ended into a sample; a pure function."""
+    """Turn what a worker told and how it ended into a sample; a pure function.
+
+    ``refused``: why the engine could not start the worker, where its words are known.
+    """
     ended = None
     try:
-        ended = classify.ending(outcome, told, stderr, raw_file, timeout_s)
+        ended = refused or classify.ending(outcome, told, stderr, raw_file, timeout_s)
         measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops, compiles, primed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Whole events of the right version that do not hold what they must: as good as garbage.
@@ -469,7 +479,7 @@ def _positive(value: Any) -> float:
     return number
 
 
-def _tail(path: Path, size: int = 4000) -> str:
+def words_of(path: Path, size: int = 4000) -> str:
     """Return the end of a log: what a framework said last, however much it said before."""
     try:
         with path.open("rb") as file:

@@ -192,6 +192,12 @@ def names(stacks: Path = STACKS) -> list[str]:
     return sorted(path.parent.name for path in stacks.glob("*/stack.toml"))
 
 
+def by_version(definition: Definition) -> tuple[str, tuple[int, ...]]:
+    """Return what stacks are sorted by for people: 2.3 comes before 2.10."""
+    framework = definition.framework
+    return framework.import_name, tuple(int(part) for part in framework.version.split("."))
+
+
 def load(name: str, stacks: Path = STACKS) -> Stack:
     """Read and check one stack.
 

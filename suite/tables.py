@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from suite import rows, stats, units
+from suite import rows, standing, stats, units
 from suite.layout import heading, notes_text, table, title
 from suite.records import PHASES, Run, Sample
 from suite.remarks import WANTED, remarks
@@ -42,7 +42,7 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: 
     phases = _phases(target_rows, style)
     if phases:
         parts.append(title("Where the first result's time went (median of fresh samples)", markdown) + phases)
-    parts.append(notes_text([*remarks(samples, cell_rows, target_rows), *notes], markdown))
+    parts.append(notes_text([*remarks(samples, cell_rows, target_rows), *standing.notes(run), *notes], markdown))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

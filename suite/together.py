@@ -18,7 +18,7 @@ from suite.bench import Bench
 from suite.collect import COMPARISON
 from suite.journal import Journal
 from suite.ready import Ready
-from suite.records import Arm, Comparison, Planned, Run, to_json
+from suite.records import Arm, Comparison, Judging, Planned, Run, to_json
 from suite.watch import Watch
 
 
@@ -36,10 +36,14 @@ def measure(
     kind: Literal["selftest", "compare"],
     environ: Mapping[str, str],
     command: Sequence[str],
+    *,
+    judging: Judging | None = None,
+    given: Mapping[str, str] | None = None,
 ) -> Measured:
     """Measure all arms, by name, in one interleaved order; every arm is a run of its own below the comparison.
 
-    BUDGET= is for all of them together. Raises SuiteError as the run of one stack does.
+    BUDGET= is for all of them together. ``judging`` and ``given`` (the words that were typed) are kept with the
+    comparison. Raises SuiteError as the run of one stack does.
     """
     first = next(iter(arms.values()))
     words, seed = first.words, secrets.randbelow(2**32)
@@ -59,9 +63,12 @@ def measure(
         seed=seed,
         arms=[Arm(run.arm, run.arm, run.run_id) for run in runs],
         order=[(number, planned.id) for number, planned in order],
+        judging=judging or Judging(),
+        words=dict(given or {}),
     )
     with contextlib.ExitStack() as held:
-        for run in runs[:1]:  # all arms use the same GPUs
+        # All arms use the same GPUs: those of the first that uses any.
+        for run in [each for each in runs if claim.wanted(each)][:1]:
             held.enter_context(claim.gpus(run))
         logs = [Journal.create(folder / run.arm, run) for run in runs]
         for log in logs:

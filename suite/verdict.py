@@ -23,8 +23,8 @@ class Pairing:
     """What two sides measured of one thing: seconds, one value a process.
 
     ``paired``: values at the same place come from the same block. ``blocked``: the code of what makes the two
-    incomparable. ``steady``: both sides' warm series are (true for a time that has no series). ``complete``: every
-    planned sample of both sides is ok.
+    incomparable, ``why_blocked`` the same in words. ``steady``: both sides' warm series are (true for a time that has
+    no series). ``complete``: every planned sample of both sides is ok. ``names``: what the two sides are called.
     """
 
     key: str
@@ -34,6 +34,8 @@ class Pairing:
     blocked: str | None = None
     steady: bool = True
     complete: bool = True
+    why_blocked: str = ""
+    names: tuple[str, str] = ("a", "b")
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,8 @@ def _untested(pairing: Pairing) -> bool:
 
 def _not_tested(pairing: Pairing, found: Comparison | None) -> Verdict:
     if pairing.blocked is not None:
-        return Verdict("INCOMPARABLE", None, pairing.blocked, f"not comparable: {pairing.blocked}")
+        why = pairing.why_blocked or pairing.blocked
+        return Verdict("INCOMPARABLE", None, pairing.blocked, f"not comparable: {why}")
     ratio = found.ratio if found else None
     if not pairing.complete:
         return Verdict("AMBIGUOUS", ratio, "incomplete", "not every planned sample of both sides is ok")
@@ -141,7 +144,8 @@ def _tested(
 ) -> Verdict:
     ratio = found.ratio
     assert ratio.low is not None and ratio.high is not None  # what has a p has an interval
-    takes = f"b takes {units.with_interval(ratio)} times as long as a"
+    before, after = pairing.names
+    takes = f"{after} takes {units.with_interval(ratio)} times as long as {before}"
     if margin is not None and 1 / (1 + margin) <= ratio.low and ratio.high <= 1 + margin:
         within = f"{takes}: within {margin:.3g} of 1"
         if pairing.steady:

@@ -54,6 +54,20 @@ def _stand_in() -> str:
     return "" if os.environ.get("COLDWARM_STAND_IN") else "COLDWARM_STAND_IN names no base image"
 
 
+#: Where a Chromium may be: that of a distribution, or one that is named.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def chromium() -> str | None:
+    """Return the path of the browser that tests drive; None where there is none."""
+    found = (shutil.which(name) for name in (os.environ.get("COLDWARM_CHROMIUM", ""), *BROWSERS) if name)
+    return next((path for path in found if path), None)
+
+
+def _browser() -> str:
+    return "" if chromium() else f"none of {', '.join(BROWSERS)} is on PATH: apt-get install chromium"
+
+
 MINORS = ("3.6", "3.7", "3.10", "3.11", "3.12", "3.13")
 
 #: Each part with what finds it: "" where it is there, else why not.
@@ -65,6 +79,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "docker": partial(_engine, "docker"),
     "podman": partial(_engine, "podman"),
     "stand_in": _stand_in,
+    "browser": _browser,
 }
 
 

@@ -15,6 +15,9 @@ import re
 import subprocess
 import sys
 
+#: Libraries of CUDA that TensorFlow loads before it offers a GPU: without one of them it silently offers none.
+LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse")
+
 
 def main(definition, cuda, out, root="/"):
     """Write every proof to ``out``; return 1 where one failed."""
@@ -84,12 +87,25 @@ def cuda_proofs(root, wanted, left_out):
             path for folder in _packages(root) for path in glob.glob(folder + wheel[1:])
         ]
         out[name] = ("ok", there[0]) if there else ("failed", "is not in the image")
+    out["libraries"] = _libraries(root)
     if left_out:
         present = [name for name, (state, _) in out.items() if state == "ok"]
         if present:
             return dict.fromkeys(present, ("failed", "was to be left out and is there"))
         return dict.fromkeys(out, ("not_proven", "the build was told to leave CUDA out"))
     return out
+
+
+def _libraries(root):
+    missing = []
+    for name in LIBRARIES:
+        places = [os.path.join(root, "usr/local/cuda*/lib64")]
+        places += [folder + "/nvidia/*/lib" for folder in _packages(root)]
+        if not any(glob.glob("%s/lib%s.so.*" % (place, name)) for place in places):
+            missing.append(name)
+    if missing:
+        return "failed", "no library in the image of %s" % ", ".join(missing)
+    return "ok", ", ".join(LIBRARIES)
 
 
 def _packages(root):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from suite.engines.errors import About
+
 #: The worker's folder; it imports nothing of the host side and is what every engine runs.
 WORKER = Path(__file__).resolve().parent.parent / "worker"
 
@@ -18,11 +20,13 @@ class Command:
 
     ``environment`` is that of ``argv`` itself, which may be a client that passes another on. ``words``: what the
     names of the files begin with that its stdout and stderr go to; a client's words are not the worker's.
+    ``about``: the client's engine, for what its words mean.
     """
 
     argv: list[str]
     environment: dict[str, str]
     words: str = ""
+    about: About = About()
 
 
 class Engine(Protocol):

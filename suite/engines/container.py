@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from suite.engines import WORKER, Command
+from suite.engines.errors import About
 
 #: Where the worker is in a container.
 WORKER_THERE = "/coldwarm/worker"
@@ -59,6 +60,7 @@ class Container:
     rootless: bool = False
     cpus: float | None = None
     cpuset: str | None = None
+    about: About = About()
     facts: dict[str, Any] = field(default_factory=dict)
     worker: Path = WORKER
     uid: int = field(default_factory=os.getuid)
@@ -92,7 +94,7 @@ class Container:
                 argv += ["--env", f"{variable}={value}"]
         argv += [self.image, "-c", START, str(folder)]
         argv += [self.python, "-I", "-u", "-B", WORKER_THERE, str(request)]
-        return Command(argv, dict(self.environ), words="engine-")
+        return Command(argv, dict(self.environ), words="engine-", about=self.about)
 
     def identity(self) -> dict[str, Any]:
         return dict(self.facts)

@@ -10,7 +10,7 @@ themselves are the caller's to keep; what is not known here stays unknown. Where
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,8 +48,7 @@ class Known:
 
 @dataclass(frozen=True)
 class _Rule:
-    """``pattern``'s groups fill {0}, {1}, ... of ``text``; ``engine``: only an engine says it (see "
-    "ENGINE_CODES)."""
+    """``pattern``'s groups fill {0}, {1}, ... of ``text``. ``engine``: said by engines alone (see ENGINE_CODES)."""
 
     code: str
     pattern: str
@@ -86,6 +85,11 @@ def known(exit_code: int | None, text: str, about: About, doing: Doing = "run") 
             step = rule.next_step if isinstance(rule.next_step, str) else rule.next_step(about)
             return Known(rule.code, rule.text.format(*groups).strip(), step)
     return None
+
+
+def codes() -> list[str]:
+    """Return the codes of all classes, each once, in the order in which they are looked for."""
+    return list(dict.fromkeys(rule.code for rule in _RULES))
 
 
 def set_up_toolkit(about: About) -> str:
@@ -140,20 +144,18 @@ def _daemon(about: About) -> str:
 
 _REBOOT = (
     "Reboot, or unload and load the nvidia modules: the driver's files were updated under the loaded module. "
-    "Images need "
-    "no rebuild. If nvidia-smi works on the machine itself, the image brings driver files of its own: they "
-    "must go."
+    "Images need no rebuild. If nvidia-smi works on the machine itself, the image brings driver files of its own: "
+    "they must go."
 )
 _DRIVER = (
-    "Update the machine's driver, or take a stack with an older CUDA: make doctor shows which. Only the "
-    "driver counts, "
-    "not a CUDA toolkit on the machine."
+    "Update the machine's driver, or take a stack with an older CUDA: make doctor shows which. "
+    "Only the driver counts, not a CUDA toolkit on the machine."
 )
 _GONE = (
-    "Take the image from an archive (make image-load FILE=), or replace the base: BUILD_ARGS=BASE_IMAGE=..., "
-    "which is "
-    "said in every result."
+    "Take the image from an archive (make image-load FILE=), or replace the base: "
+    "BUILD_ARGS=BASE_IMAGE=..., which is said in every result."
 )
+_PRUNE = "docker (or podman) system df shows what images take; system prune removes what nothing uses."
 _LATER = "Try again later, or log in (docker login): the limit counts per address or user."
 
 #: First match wins, so the most special come first.
@@ -180,9 +182,8 @@ _RULES = (
         r"Failed to initialize NVML: Unknown Error",
         "the container has no access to its GPU any more",
         "If it worked before: systemd reloaded its units and took the device away; run again, and for good "
-        "nvidia-ctk system create-dev-char-symlinks --create-all, or CDI. If it never did: no-cgroups = true "
-        "stands in "
-        "/etc/nvidia-container-runtime/config.toml.",
+        "nvidia-ctk system create-dev-char-symlinks --create-all, or CDI. "
+        "If it never did: no-cgroups = true stands in /etc/nvidia-container-runtime/config.toml.",
         engine=False,
     ),
     _Rule(
@@ -194,11 +195,11 @@ _RULES = (
     ),
     _Rule(
         "selinux",
-        r"\bavc: +denied\b|RELRO protection failed: Permission denied",
+        r"\bavc: +denied\b|RELRO protection failed: Permission denied"
+        r"|cannot apply additional memory protection after relocation: Permission denied",
         "SELinux refuses what the container opens",
-        "ausearch -m avc -ts recent shows what. The image's storage may be labelled wrongly: restorecon -R "
-        "on it, or "
-        "reinstall container-selinux.",
+        "ausearch -m avc -ts recent shows what. "
+        "The image's storage may be labelled wrongly: restorecon -R on it, or reinstall container-selinux.",
         engine=False,
     ),
     _Rule(
@@ -213,17 +214,15 @@ _RULES = (
         r"WSL environment detected but no adapters were found|GPU access blocked by the operating system",
         "WSL shows no NVIDIA GPU to Linux",
         "It needs WSL 2 (wsl --set-version), NVIDIA's driver in Windows (none in Linux) and an NVIDIA GPU. "
-        "CPU and XLA_CPU "
-        "are measured without.",
+        "CPU and XLA_CPU are measured without.",
         engine=False,
     ),
     _Rule(
         "driver_in_image",
         r"mount error: file creation failed: \S*/(lib(?:nvidia|cuda)[^\s/:]*): file exists",
         "the image holds a file of NVIDIA's driver ({0}) where the machine's own must go",
-        "Such files come from a build on WSL: remove lib/x86_64-linux-gnu/libnvidia-* and libcuda.so.* in "
-        "the image, or "
-        "build it again: make build.",
+        "Such files come from a build on WSL: remove lib/x86_64-linux-gnu/libnvidia-* and libcuda.so.* "
+        "in the image, or build it again: make build.",
     ),
     _Rule(
         "driver_too_old",
@@ -299,9 +298,8 @@ _RULES = (
         r"|^exec \S+: (exec format error)|exec user process caused:? \"?(exec format error)"
         r"|^Error: .*(exec(?:ve)?\b.*: exec format error)",
         "the image is for another kind of machine ({0}{1}{2}{3}{4})",
-        "The stacks' frameworks come as x86_64 wheels: take an x86_64 machine. Emulation cannot run them (no "
-        "AVX), and its "
-        "numbers would mean nothing.",
+        "The stacks' frameworks come as x86_64 wheels: take an x86_64 machine. "
+        "Emulation cannot run them (no AVX), and its numbers would mean nothing.",
         engine=False,
     ),
     _Rule(
@@ -324,8 +322,7 @@ _RULES = (
         r"NO_PUBKEY A4B469963BF863CC",
         "NVIDIA's package key was changed in April 2022, and the base image still has the old one",
         "Nothing of that repository is needed: delete /etc/apt/sources.list.d/cuda.list and nvidia-ml.list "
-        "before apt-get "
-        "update, or take the new key (cuda-keyring).",
+        "before apt-get update, or take the new key (cuda-keyring).",
         only=("build",),
     ),
     _Rule(
@@ -339,16 +336,14 @@ _RULES = (
         "no_space",
         r"no space left on device",
         "the disk is full",
-        "docker system df (podman system df) shows what images take; docker system prune removes what "
-        "nothing uses.",
+        _PRUNE,
         only=("build",),
     ),
     _Rule(
         "no_space",
         rf"(?:{_SAID})[^\n]*no space left on device",
         "the disk is full",
-        "docker system df (podman system df) shows what images take; docker system prune removes what "
-        "nothing uses.",
+        _PRUNE,
         only=("run", "ask"),
     ),
     _Rule(
@@ -360,62 +355,3 @@ _RULES = (
         only=("build",),
     ),
 )
-
-
-@dataclass(frozen=True)
-class MissingLibraries:
-    """CUDA's libraries that a framework looked for and did not find, by file name; none where it does not "
-    "name them."""
-
-    names: tuple[str, ...]
-    text: str
-    next_step: str
-
-
-#: TensorFlow 1.14 says the first, 1.15 to 2.15 the second; what dlerror names may be a library that this one needs.
-_NOT_LOADED = re.compile(
-    r"Could not (?:dlopen library|load dynamic library) '([^']+)'; dlerror: ([^;\n]*)", re.MULTILINE
-)
-_NOT_NAMED = re.compile(r"Cannot dlopen (?:some GPU|all CUDA) libraries")
-#: Looked for by every start, needed by none of our cells; and the driver's own, whose absence is another matter.
-_NOT_CUDA = ("libnvinfer", "libcuda.so", "libnvidia-ml")
-
-
-def missing_libraries(stderr: str, devices: Sequence[str]) -> MissingLibraries | None:
-    """Return which of CUDA's libraries keep the device GPU away, or None where it is there or something else does.
-
-    TensorFlow goes on without: XLA_GPU is listed as soon as there is a driver, GPU only when every library loads
-    (tensorflow/tensorflow#30748). So "XLA_GPU and no GPU" is a diagnosis, not a choice.
-
-    Parameters
-    ----------
-    stderr
-        The worker's own.
-    devices
-        What the framework listed: ``/device:XLA_GPU:0`` or ``XLA_GPU:0``.
-    """
-    kinds = {each.replace("/device:", "").split(":")[0] for each in devices}
-    if "GPU" in kinds:
-        return None
-    found: dict[str, str] = {}
-    for wanted, dlerror in _NOT_LOADED.findall(stderr):
-        if not wanted.startswith(_NOT_CUDA):
-            found[wanted] = dlerror.partition(":")[0].strip()
-    if not found and not _NOT_NAMED.search(stderr):
-        return None
-    seen = "XLA_GPU but no GPU: " if "XLA_GPU" in kinds else "no GPU: "
-    step = (
-        "The stack's image has them (ENGINE=docker), as has WHEELS=cuda where CUDA comes as wheels; else "
-        "they must lie on "
-        "LD_LIBRARY_PATH in these very versions: a newer CUDA's do not serve."
-    )
-    if not found:
-        return MissingLibraries(
-            (), f"{seen}CUDA libraries cannot be loaded; this version does not name them", step
-        )
-    words = [f"{name} (which needs {cause})" if _other(cause, name) else name for name, cause in found.items()]
-    return MissingLibraries(tuple(found), f"{seen}{', '.join(words)} cannot be loaded", step)
-
-
-def _other(cause: str, name: str) -> bool:
-    return cause.startswith("lib") and cause != name

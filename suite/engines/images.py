@@ -118,12 +118,30 @@ def build(
     return image
 
 
-#: What our own Dockerfiles and pip say, and what it means; what engines and registries say is in suite.engines.errors.
+#: What our own Dockerfiles and pip say, what it means and what to do; what engines and registries say is in
+#: suite.engines.errors.
 _MEANINGS = (
-    (r"has the wrong checksum: (.*)", "an archive has the wrong checksum ({0}): see where it comes from"),
-    (r"cuda_archives: (\S+ cannot be fetched: .*)", "{0}"),
-    (r"THESE PACKAGES DO NOT MATCH THE HASHES", "a package is not the one that the lock names"),
-    (r"failed  *(\S+): (is .*|cannot be imported.*|no library.*|is not in.*|was to be left out.*)", "{0} {1}"),
+    (
+        r"has the wrong checksum: (.*)",
+        "an archive has the wrong checksum ({0}): see where it comes from",
+        "A proxy that answers with a page of its own, or a damaged copy: fetch it again, or name another source.",
+    ),
+    (
+        r"cuda_archives: (\S+ cannot be fetched: .*)",
+        "{0}",
+        "See network and proxy of the build (COLDWARM_BUILD_NETWORK=, COLDWARM_PIP_CA=); or bring the image: "
+        "make image-load FILE=",
+    ),
+    (
+        r"THESE PACKAGES DO NOT MATCH THE HASHES",
+        "a package is not the one that the lock names",
+        "The index or mirror serves another file under that name: take another one (COLDWARM_PIP_CONF=).",
+    ),
+    (
+        r"failed  *(\S+): (is .*|cannot be imported.*|no library.*|is not in.*|was to be left out.*)",
+        "{0} {1}",
+        "What was installed is not what stack.toml says: one of the two must change.",
+    ),
 )
 
 
@@ -132,10 +150,10 @@ def explain(words: str, engine: About) -> tuple[str, str]:
 
     "see its words above" where nothing known was said.
     """
-    for pattern, meaning in _MEANINGS:
+    for pattern, meaning, step in _MEANINGS:
         match = re.search(pattern, words, re.IGNORECASE)
         if match:
-            return meaning.format(*(group.strip()[:300] for group in match.groups() or ("",))), ""
+            return meaning.format(*(group.strip()[:300] for group in match.groups() or ("",))), step
     found = known(1, words, engine, "build")
     return (found.text, found.next_step) if found else ("see its words above", "")
 
@@ -162,7 +180,7 @@ def find(daemon: Daemon, stack: Stack, environ: Mapping[str, str]) -> Image | No
     return Image(
         id=found["Id"] if str(found["Id"]).startswith("sha256:") else f"sha256:{found['Id']}",
         tag=tag(stack),
-        base="pinned" if _as_pinned(stack, labels) else "stand-in",
+        base="pinned" if as_pinned(stack, labels) else "stand-in",
         labels=labels,
         size_bytes=int(found.get("Size", 0)),
         proofs=_proofs(daemon, tag(stack), environ),
@@ -220,7 +238,7 @@ def load(daemon: Daemon, stack: Stack, archive: Path, environ: Mapping[str, str]
     return image
 
 
-def _as_pinned(stack: Stack, labels: Mapping[str, str]) -> bool:
+def as_pinned(stack: Stack, labels: Mapping[str, str]) -> bool:
     """Tell whether no argument of the build was replaced."""
     named = {
         "BASE_IMAGE": "base",

@@ -70,6 +70,7 @@ def container_ready(
         cpuset=words.cpuset,
         selinux=daemon.selinux,
         rootless=daemon.rootless,
+        about=daemons.about(daemon),
         facts=facts,
         worker=worker,
     )

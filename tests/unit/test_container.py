@@ -13,6 +13,7 @@ import pytest
 from suite import sampling, stack
 from suite.engines import daemon, images
 from suite.engines.container import START, Container, container_name, gpu_arguments, mount, user_arguments
+from suite.engines.errors import About
 from suite.engines.ready import gpu_remark
 from suite.launch import Outcome
 
@@ -219,4 +220,13 @@ def test_the_build_command():
 )
 def test_what_a_failed_build_means(words, meaning):
     """Fault: advice for another fault, or a withdrawn base called a network error."""
-    assert images.explain(words) == meaning
+    said, step = images.explain(words, About())
+    assert said == meaning
+    assert bool(step) is (meaning != "see its words above")
+
+
+def test_the_engine_s_words_are_told_from_a_program_s():
+    """Fault: what a client said is judged by another engine's advice, or not as an engine's at all."""
+    about = About("podman", selinux=True)
+    command = engine(name="podman", about=about).worker_command(FOLDER / "request.json", {})
+    assert command.words and command.about == about

@@ -18,6 +18,7 @@ ARCHIVES = {
     "cudnn": "usr/local/cuda-10.0/lib64/libcudnn.so.7.6.5",
     "ptxas": "usr/local/cuda-10.0/bin/ptxas",
     "libdevice": "usr/local/cuda-10.0/nvvm/libdevice/libdevice.10.bc",
+    **{name: f"usr/local/cuda-10.0/lib64/lib{name}.so.10.0" for name in prove_image.LIBRARIES},
 }
 SITE = "usr/local/lib/python3.12/site-packages"
 WHEELS = {
@@ -25,7 +26,10 @@ WHEELS = {
     "cudnn": f"{SITE}/nvidia_cudnn_cu12-7.6.5.32.dist-info/METADATA",
     "ptxas": f"{SITE}/nvidia/cuda_nvcc/bin/ptxas",
     "libdevice": f"{SITE}/nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
+    **{name: f"{SITE}/nvidia/{name}/lib/lib{name}.so.12" for name in prove_image.LIBRARIES},
 }
+#: Everything that is proven of CUDA.
+PROVEN = (*WANTED, "ptxas", "libdevice", "libraries")
 
 
 def tree(root: Path, pieces: dict[str, str]) -> str:
@@ -42,7 +46,7 @@ def states(root: str, left_out: bool = False) -> dict[str, str]:
 @pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS], ids=["archives", "wheels"])
 def test_a_whole_image_is_proven(tmp_path, pieces):
     """Fault: a proof that turns honest images away."""
-    assert states(tree(tmp_path, pieces)) == dict.fromkeys(WANTED | {"ptxas": 0, "libdevice": 0}, "ok")
+    assert states(tree(tmp_path, pieces)) == dict.fromkeys(PROVEN, "ok")
 
 
 @pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS], ids=["archives", "wheels"])
@@ -52,6 +56,16 @@ def test_one_missing_piece_fails(tmp_path, pieces, missing):
     root = tree(tmp_path, {name: path for name, path in pieces.items() if name != missing})
     found = states(root)
     assert found.pop(missing) == "failed" and set(found.values()) == {"ok"}
+
+
+@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS], ids=["archives", "wheels"])
+@pytest.mark.parametrize("missing", prove_image.LIBRARIES)
+def test_one_missing_library_fails(tmp_path, pieces, missing):
+    """Fault: an archive that is laid out in another way leaves cuBLAS out, and TensorFlow silently takes the CPU."""
+    root = tree(tmp_path, {name: path for name, path in pieces.items() if name != missing})
+    found = prove_image.cuda_proofs(root, WANTED, left_out=False)
+    assert found.pop("libraries") == ("failed", f"no library in the image of {missing}")
+    assert {state for state, _ in found.values()} == {"ok"}
 
 
 @pytest.mark.parametrize(

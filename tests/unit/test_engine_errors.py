@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What engines, registries and NVIDIA's driver say, in the words of public reports, and what we make of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from suite import classify
+from suite.cuda_libraries import missing_libraries
+from suite.engines import errors
+from suite.engines.errors import About, known
+from suite.launch import Outcome
+
+HOOK = (
+    "docker: Error response from daemon: failed to create task for container: failed to create shim task: OCI runtime "
+    "create failed: runc create failed: unable to start container process: error during container init: error running "
+    "hook #0: error running hook: exit status 1, stdout: , stderr: Auto-detected mode as 'legacy'\n"
+    "nvidia-container-cli: "
+)
+FROM_CUDA = "docker.io/nvidia/cuda:10.2-cudnn7-devel-ubuntu18.04"
+LIMIT = (
+    "toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and "
+    "upgrading: https://www.docker.com/increase-rate-limit"
+)
+SCHEMA = (
+    "[DEPRECATION NOTICE] Docker Image Format v1 and Docker Image manifest version 2, schema 1 support is disabled by "
+    "default and will be removed in an upcoming release. Suggest the author of docker.io/radial/busyboxplus:base to "
+    "upgrade the image to the OCI Format or Docker Image manifest v2, schema 2."
+)
+
+#: code, what was done, exit code, the text; where it is from.
+REPORTS = [
+    # NVIDIA/nvidia-container-toolkit#394
+    ("driver_mismatch", "run", 125, HOOK + "initialization error: nvml error: driver/library version mismatch: unknown."),
+    # NVIDIA/nvidia-container-toolkit#171: inside a container that was started
+    ("driver_mismatch", "run", 18, "Failed to initialize NVML: Driver/library version mismatch\n"),
+    # DeepVAC/TorchPod#43, NVIDIA/nvidia-docker#1515
+    (
+        "forward_compatibility",
+        "run",
+        1,
+        "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling "
+        "NumCudaDevices() that might have already set an error? Error 804: forward compatibility was attempted on non "
+        "supported HW",
+    ),
+    # NVIDIA/nvidia-container-toolkit#48, #1227
+    ("gpu_lost", "run", 255, "Failed to initialize NVML: Unknown Error\n"),
+    # the toolkit's own page Troubleshooting
+    ("gpu_permissions", "run", 4, "Failed to initialize NVML: Insufficient Permissions\n"),
+    # restic/rest-server#71, moby/moby#41654
+    ("selinux", "run", 127, "Error relocating /lib/ld-musl-x86_64.so.1: RELRO protection failed: Permission denied\n"),
+    # containers/podman#20314
+    (
+        "selinux",
+        "run",
+        127,
+        "/bin/sh: error while loading shared libraries: /lib/x86_64-linux-gnu/libc.so.6: cannot apply additional memory "
+        "protection after relocation: Permission denied\n",
+    ),
+    ("driver_not_loaded", "run", 125, HOOK + "initialization error: nvml error: driver not loaded: unknown.\n"),
+    # what nvidia-smi says
+    (
+        "driver_not_loaded",
+        "ask",
+        9,
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA "
+        "driver is installed and running.",
+    ),
+    # NVIDIA/nvidia-container-toolkit#155
+    ("wsl_no_gpu", "run", 125, HOOK + "initialization error: WSL environment detected but no adapters were found: unknown"),
+    # NVIDIA/nvidia-docker#1699, NVIDIA/nvidia-container-toolkit#371
+    (
+        "driver_in_image",
+        "run",
+        125,
+        HOOK + "mount error: file creation failed: /var/lib/docker/overlay2/6011c5/merged/usr/lib/x86_64-linux-gnu/"
+        "libnvidia-ml.so.1: file exists: unknown.",
+    ),
+    (
+        "driver_too_old",
+        "run",
+        125,
+        HOOK + "requirement error: unsatisfied condition: cuda>=12.6, please update your driver to a newer version, or "
+        "use an earlier cuda container: unknown.",
+    ),
+    (
+        "driver_too_old",
+        "run",
+        1,
+        "failed call to cuInit: CUDA driver version is insufficient for CUDA runtime version",
+    ),
+    # seen on docker 26, podman 4.3 (exit 126) and docker 20.10 with both clients
+    (
+        "cdi_missing",
+        "run",
+        125,
+        "docker: Error response from daemon: CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=9.",
+    ),
+    ("cdi_missing", "run", 126, "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all"),
+    ("cdi_missing", "run", 125, "docker: nvidia.com/gpu=all is not an absolute path."),
+    (
+        "cdi_missing",
+        "run",
+        125,
+        'docker: Error response from daemon: could not select device driver "cdi" with capabilities: []',
+    ),
+    (
+        "toolkit_missing",
+        "run",
+        125,
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+    ),
+    (
+        "toolkit_missing",
+        "run",
+        125,
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[utility gpu]].',
+    ),
+    ("runtime_not_registered", "run", 125, "docker: Error response from daemon: Unknown runtime specified nvidia."),
+    (
+        "runtime_not_registered",
+        "run",
+        125,
+        "docker: Error response from daemon: unknown or invalid runtime name: nvidia.",
+    ),
+    ("runtime_not_registered", "run", 125, 'Error: default OCI runtime "nvidia" not found: invalid argument'),
+    (
+        "device_missing",
+        "run",
+        127,
+        'docker: Error response from daemon: error gathering device information while adding custom device "/dev/nvidia0"'
+        ": no such file or directory.",
+    ),
+    ("device_missing", "run", 125, "Error: stat /dev/nvidia0: no such file or directory"),
+    (
+        "socket_permission",
+        "ask",
+        1,
+        "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get "
+        '"http://%2Fvar%2Frun%2Fdocker.sock/v1.24/info": dial unix /var/run/docker.sock: connect: permission denied',
+    ),
+    (
+        "daemon_down",
+        "ask",
+        1,
+        "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+    ),
+    # radial/core-busyboxplus#6, wagoodman/dive#541
+    ("schema_1", "build", 1, SCHEMA),
+    # link-assistant/hive-mind#962, dbhi/qus#8
+    (
+        "wrong_platform",
+        "build",
+        1,
+        "Error response from daemon: no matching manifest for linux/arm64/v8 in the manifest list entries: no match for "
+        "platform in manifest: not found",
+    ),
+    ("wrong_platform", "run", 125, "docker: no matching manifest for linux/arm64/v8 in the manifest list entries.\n"),
+    ("wrong_platform", "run", 255, "exec /bin/sh: exec format error\n"),
+    # docker/hub-feedback#2429, penumbra-zone/penumbra#1648, ray-project/ray#15600
+    ("rate_limit", "build", 1, "ERROR: Error response from daemon: " + LIMIT),
+    (
+        "rate_limit",
+        "build",
+        1,
+        "ERROR: failed to solve: arm64v8/debian:12: failed to copy: httpReadSeeker: failed open: unexpected status code "
+        f"https://registry-1.docker.io/v2/arm64v8/debian/manifests/sha256:5369: 429 Too Many Requests - Server message: {LIMIT}",
+    ),
+    ("rate_limit", "build", 1, "Step 1/11 : FROM alpine:3.12\n" + LIMIT),
+    # open-mmlab/OpenPCDet#1410, NVIDIA/nvidia-docker#1768, #1735, NVlabs/instant-ngp#1406
+    (
+        "base_withdrawn",
+        "build",
+        1,
+        f"ERROR: failed to solve: nvidia/cuda:10.2-cudnn7-devel-ubuntu18.04: {FROM_CUDA}: not found",
+    ),
+    (
+        "base_withdrawn",
+        "build",
+        125,
+        f"Error: error creating build container: initializing source docker://nvidia/cuda:10.2: reading manifest "
+        "10.2-cudnn7-devel-ubuntu18.04 in docker.io/nvidia/cuda: manifest unknown: manifest unknown",
+    ),
+    (
+        "base_withdrawn",
+        "build",
+        1,
+        "Error response from daemon: manifest for nvidia/cuda:10.2-devel-ubuntu18.04 not found: manifest unknown: "
+        "manifest unknown",
+    ),
+    # advimman/lama#128, GridTools/gt4py#812
+    (
+        "key_rotation",
+        "build",
+        1,
+        "#6 4.901 W: GPG error: https://developer.download.nvidia.com/compute/cuda/repos/ubuntu1804/x86_64  InRelease: "
+        "The following signatures couldn't be verified because the public key is not available: NO_PUBKEY "
+        "A4B469963BF863CC",
+    ),
+    # both seen with client 28 without the plugin
+    ("buildx_missing", "build", 1, "the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/"),
+    ("buildx_missing", "build", 1, "ERROR: BuildKit is enabled but the buildx component is missing or broken."),
+    (
+        "no_space",
+        "build",
+        1,
+        "ERROR: failed to solve: failed to register layer: write /x: no space left on device",
+    ),
+    (
+        "no_space",
+        "run",
+        125,
+        "docker: Error response from daemon: mkdir /var/lib/docker/overlay2/1: no space left on device.",
+    ),
+    (
+        "registry_unreachable",
+        "build",
+        1,
+        "ERROR: failed to solve: ubuntu:18.04: failed to do request: Head "
+        '"https://registry-1.docker.io/v2/library/ubuntu/manifests/18.04": dial tcp: lookup registry-1.docker.io: no '
+        "such host",
+    ),
+]
+
+#: What is near and is not it: what was done, exit code, text.
+NEAR = [
+    # A program's own exit code, whatever an engine's words it prints.
+    ("run", 1, 'could not select device driver "" with capabilities: [[gpu]].'),
+    ("run", 1, "Cannot connect to the Docker daemon at unix:///var/run/docker.sock."),
+    # 125 to 127 of the program itself.
+    ("run", 127, "/bin/sh: 1: python3.7: not found\n"),
+    ("run", 126, "/bin/sh: 1: /usr/local/bin/python3.7: Permission denied\n"),
+    ("run", 125, "worker: giving up\n"),
+    # Another device, another runtime, another key, another file.
+    ("run", 125, 'docker: Error response from daemon: could not select device driver "" with capabilities: [[tpu]].'),
+    ("run", 125, "docker: Error response from daemon: unknown or invalid runtime name: kata."),
+    ("run", 125, "Error: stat /dev/fuse: no such file or directory"),
+    ("build", 1, "W: GPG error: https://example.org InRelease: NO_PUBKEY DDCAE044F796ECB0"),
+    ("run", 125, HOOK + "mount error: file creation failed: /x/merged/etc/hosts: file exists: unknown."),
+    # A missing file of our own is no withdrawn base.
+    (
+        "build",
+        1,
+        'ERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref x: "/a.txt": not found',
+    ),
+    ("build", 1, "ERROR: No matching distribution found for tensorflow-gpu==1.14.0"),
+    ("run", 1, "Exception: manifest unknown"),
+    # A program's own full disk, network or 429 is not the engine's.
+    ("run", 1, "OSError: [Errno 28] No space left on device: '/results/x'"),
+    ("run", 1, "urllib.error.HTTPError: HTTP Error 429: Too Many Requests"),
+    # NVML says much that is no class.
+    ("run", 1, "Failed to initialize NVML: Driver Not Loaded?"),
+    ("run", 1, "cuda error 80: something"),
+    ("run", 1, "python: can't open file 'exec format error.py'"),
+    ("run", 125, ""),
+]
+
+
+@pytest.mark.parametrize(("code", "doing", "exit_code", "text"), REPORTS, ids=lambda each: str(each)[:40])
+def test_a_public_report_is_known(code, doing, exit_code, text):
+    """Fault: a failure with a known fix is shown as an exit code, or takes another failure's advice."""
+    found = known(exit_code, text, About(), doing)
+    assert found is not None and found.code == code
+    assert len(found.next_step) > 20 and "{" not in found.text
+
+
+def test_every_class_has_a_report():
+    """Fault: a rule that nobody ever saw matching."""
+    assert {code for code, *_ in REPORTS} == set(errors.codes())
+
+
+@pytest.mark.parametrize(("doing", "exit_code", "text"), NEAR, ids=lambda each: str(each)[:40])
+def test_what_is_near_stays_unknown(doing, exit_code, text):
+    """Fault: advice for a failure that did not happen."""
+    assert known(exit_code, text, About(), doing) is None
+
+
+@pytest.mark.parametrize(("code", "doing", "exit_code", "text"), REPORTS, ids=lambda each: str(each)[:40])
+def test_a_warning_in_a_run_that_succeeded_is_no_class(code, doing, exit_code, text):
+    """Fault: a line that a good run printed on its way makes it a failure."""
+    assert known(0, text, About(), doing) is None
+
+
+def test_advice_differs_where_causes_do():
+    """Fault: one text with two causes gets the advice of one of them."""
+    text = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
+    advice = {
+        known(125, text, About(toolkit=toolkit, desktop=desktop)).next_step  # type: ignore[union-attr]
+        for toolkit, desktop in ((None, False), (True, False), (False, False), (None, True))
+    }
+    assert len(advice) == 4
+    denied = "Failed to initialize NVML: Insufficient Permissions"
+    assert known(4, denied, About(selinux=True)) != known(4, denied, About(rootless=True))
+    down = "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"
+    assert "Desktop" in known(1, down, About(desktop=True), "ask").next_step  # type: ignore[union-attr]
+    cdi = "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all"
+    assert "daemon.json" not in known(126, cdi, About("podman")).next_step  # type: ignore[union-attr]
+
+
+def test_the_words_that_matter_are_in_the_text():
+    """Fault: the driver is too old, and by how much is lost."""
+    for code, doing, exit_code, text in REPORTS:
+        found = known(exit_code, text, About(), doing)
+        if code == "driver_too_old" and "unsatisfied" in text:
+            assert found is not None and "cuda>=12.6" in found.text
+        if code == "driver_in_image":
+            assert found is not None and "libnvidia-ml.so.1" in found.text
+
+
+def test_the_documented_classes_are_these():
+    """Fault: a class in the code that the page does not name, or the other way round."""
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
+    table = page.partition("## What went wrong")[2]
+    named = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert sorted(named) == sorted([*errors.codes(), "cuda_library_missing", "unsupported_arch"])
+
+
+def outcome(exit_code: int, ended_by: str = "itself") -> Outcome:
+    return Outcome(0.0, 0.1, 1.0, 7, exit_code, None, ended_by)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (HOOK + "initialization error: nvml error: driver not loaded: unknown.", "unavailable"),
+        ("Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all", "crashed"),
+    ],
+)
+def test_a_container_that_could_not_start_says_why(text, status):
+    """Fault: "ended with exit code 125" for a failure that is known, or its words lost."""
+    reason, found = classify.by_engine(outcome(125), text, About(), "raw/x/engine-stderr.txt")  # type: ignore[misc]
+    assert found == status and reason.next_step and reason.raw_file == "raw/x/engine-stderr.txt"
+    assert classify.by_engine(outcome(125), "it broke", About(), "raw") is None
+    assert classify.by_engine(outcome(125, "interrupt: x"), text, About(), "raw") is None
+
+
+DLOPEN = (
+    "2019-07-11 08:11:05.101 I tensorflow/stream_executor/platform/default/dso_loader.cc:53] Could not dlopen library "
+    "'{0}'; dlerror: {1}: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/lib\n"
+)
+LOAD = (
+    "2020-12-20 W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library '{0}'; "
+    "dlerror: {0}: cannot open shared object file: No such file or directory\n"
+)
+
+
+def test_a_missing_library_is_named():
+    """Fault (tensorflow/tensorflow#30748): XLA_GPU is there and GPU is not, and nobody says which file lacks."""
+    said = DLOPEN.format("libcudart.so.10.0", "libcudart.so.10.0") + DLOPEN.format("libcudnn.so.7", "libcublas.so.10.0")
+    reason, status = classify.unavailable("/device:GPU:0", ["/device:CPU:0", "/device:XLA_GPU:0"], "raw", said)
+    assert (status, reason.code, reason.raw_file) == ("unavailable", "cuda_library_missing", "raw")
+    assert reason.text.startswith("XLA_GPU but no GPU: libcudart.so.10.0, libcudnn.so.7 (which needs libcublas.so.10.0)")
+    assert "LD_LIBRARY_PATH" in reason.next_step
+
+
+@pytest.mark.parametrize(
+    ("said", "devices"),
+    [
+        ("", ["XLA_GPU:0"]),
+        (LOAD.format("libcudart.so.11.0"), ["CPU:0", "GPU:0"]),
+        (LOAD.format("libnvinfer.so.7"), ["CPU:0", "XLA_GPU:0"]),
+        # No driver at all: TF 2.4 then says both, and a library would not help.
+        (LOAD.format("libcudart.so.11.0") + LOAD.format("libcuda.so.1"), ["CPU:0"]),
+        (LOAD.format("libcudart.so.11.0") + "failed call to cuInit: UNKNOWN ERROR (303)\n", ["CPU:0"]),
+    ],
+)
+def test_a_library_that_is_not_the_cause_is_not_named(said, devices):
+    """Fault: TensorRT, which no cell needs, or a library on a machine without a driver is called the cause."""
+    assert missing_libraries(said, devices) is None
+
+
+def test_a_version_that_names_none_is_said():
+    """Fault: TF 2.16 and later do not name the library, and the reason is empty."""
+    said = "W gpu_device.cc:2343] Cannot dlopen some GPU libraries. Please make sure the missing libraries are installed\n"
+    found = missing_libraries(said, ["CPU:0"])
+    assert found is not None and found.names == () and "does not name them" in found.text
+
+
+def test_the_driver_s_fault_is_the_reason_of_a_missing_gpu():
+    """Fault: "no GPU" beside a log that says that driver and library do not match."""
+    said = "E cuda_driver.cc:328] failed call to cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver / cuda driver combination\n"
+    reason, status = classify.unavailable("/device:GPU:0", ["CPU:0"], "raw", said)
+    assert (reason.code, status) == ("driver_mismatch", "unavailable")
+    assert classify.unavailable("/device:XLA_CPU:0", ["CPU:0"], "raw", said)[0].code == "no_device"
+    assert classify.unavailable("/device:GPU:0", ["CPU:0"], "raw", "nothing")[0].code == "no_device"
