@@ -37,7 +37,7 @@ help:
 	@echo 'make list                the stacks, and what this machine has of them'
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do; all stacks against a GPU: CAPABILITY=8.6'
 	@echo 'make collect             the tables of stored runs again'
-	@echo 'make report RUN=...      report.html of a stored run: tables and charts in one file (CHARTS=svg or png: files, too)'
+	@echo 'make report RUN=...      report.html of a stored run again (CHARTS=svg or png: files)'
 	@echo 'make test | test-fast | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from suite.cuda_libraries import missing_libraries
-from suite.engines.errors import About, known
+from suite.engines.advice import About
+from suite.engines.errors import known
 from suite.events import Events
 from suite.launch import Outcome
 from suite.records import Reason, Status
@@ -98,9 +99,10 @@ def unavailable(device: str, devices: Sequence[str], raw_file: str | None, stder
 _BY_ENGINE: dict[str, Status] = {
     "gpu_lost": "gpu_lost",
     **dict.fromkeys(
-        ("driver_mismatch", "driver_not_loaded", "driver_too_old", "forward_compatibility", "wsl_no_gpu"),
+        ("driver_mismatch", "driver_missing", "driver_not_loaded", "driver_too_old", "forward_compatibility"),
         "unavailable",
     ),
+    "wsl_no_gpu": "unavailable",
 }
 
 

@@ -92,7 +92,8 @@ def bench(**given: str | None) -> Exit:
     earlier = resume.read(Path(given["resume"]), given) if given["resume"] else None
     if earlier is not None:
         given = earlier.words(given)
-    code, _ = measure.run(words.parse(given), os.environ, _command(), _print, earlier=earlier)
+    code, folder = measure.run(words.parse(given), os.environ, _command(), _print, earlier=earlier)
+    measure.leave_report(folder)
     return code
 
 
@@ -128,7 +129,8 @@ def reproduce(**given: str | None) -> Exit:
     """
     from suite import measure, words
 
-    code, _ = measure.run(words.parse(given), os.environ, _command(), _print, protocol="reproduce")
+    code, folder = measure.run(words.parse(given), os.environ, _command(), _print, protocol="reproduce")
+    measure.leave_report(folder)
     return code
 
 
@@ -147,10 +149,11 @@ def selftest(**given: str | None) -> Exit:
     PASSED: no difference in 4 comparisons of the stack with itself
     """
     import suite.selftest as test
-    from suite import words
+    from suite import measure, words
 
     given["samples"] = given["samples"] or str(test.SAMPLES)
-    code, _ = test.run(words.parse(given), os.environ, _command(), _print)
+    code, folder = test.run(words.parse(given), os.environ, _command(), _print)
+    measure.leave_report(folder)
     return code
 
 
@@ -174,8 +177,10 @@ def compare(**given: str | None) -> Exit:
     ...
     """
     import suite.compare as comparing
+    from suite import measure
 
-    code, _ = comparing.run(given, os.environ, _command(), _print)
+    code, folder = comparing.run(given, os.environ, _command(), _print)
+    measure.leave_report(folder)
     return code
 
 
@@ -212,7 +217,7 @@ def doctor(stack: str | None, python: str | None, capability: str | None) -> Exi
     stack            CUDA    driver >=    code on 8.6    measured here by
     ---------------  ------  -----------  -------------  ------------------
     tf1.14-cuda10    10.0    410.48       no trust       local
-    tf2.10-cuda11    11.2    450.80.02    older minor    local
+    tf2.4-cuda11.0   11.0    450.51.06    older minor    local
     ...
     older minor: code of an older GPU of the same major runs, nothing is compiled
     """
@@ -253,9 +258,9 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
     "--charts", type=click.Choice(["svg", "png"]), default=None, help="Each chart as a file too, below charts/."
 )
 def report(folder: Path, charts: Literal["svg", "png"] | None) -> Exit:
-    """Make report.html of a stored run: tables and charts in one file that needs no network.
+    """Make report.html again: tables and charts in one file that needs no network.
 
-    FOLDER is the run's.
+    FOLDER is that of a run or of a comparison.
 
     \b
     $ python -m suite report results/examples/bench-tf2.21-cuda12

@@ -102,10 +102,10 @@ def _after(comparison: Comparison, compared: Compared) -> Iterator[Part]:
     if compared.one_sided:
         yield Title("Only on one side, not compared")
         yield Items(one_sided(compared.one_sided))
-    notes = list(_notes(comparison, compared))
-    if notes:
+    said = list(notes(comparison, compared))
+    if said:
         yield Title("Notes")
-        yield Items(notes)
+        yield Items(said)
     shown = command(comparison)
     if shown:
         yield Title("To measure it again" if comparison.words.get("runs") is None else "To compare it again")
@@ -131,7 +131,8 @@ def one_sided(found: Sequence[OneSided]) -> list[str]:
     ]
 
 
-def _notes(comparison: Comparison, compared: Compared) -> Iterator[str]:
+def notes(comparison: Comparison, compared: Compared) -> Iterator[str]:
+    """Return the notes on a comparison, one sentence each; :func:`reasons` are among them."""
     yield from _of_gate(compared)
     yield from _of_placements(compared)
     if compared.not_recorded:
@@ -176,7 +177,7 @@ def _of_placements(compared: Compared) -> Iterator[str]:
 
 def _of_cells(compared: Compared) -> Iterator[str]:
     """Return why cells have no times, and what qualifies those that have."""
-    yield from _reasons(compared)
+    yield from reasons(compared)
     every = [(arm, row) for arm in compared.arms for row in arm.cells]
     unsteady: dict[str, list[str]] = {}
     tagged: dict[str, list[str]] = {}
@@ -192,7 +193,7 @@ def _of_cells(compared: Compared) -> Iterator[str]:
         yield f"! {tag}, kept in every figure: {'; '.join(cells)}"
 
 
-def _reasons(compared: Compared) -> Iterator[str]:
+def reasons(compared: Compared) -> Iterator[str]:
     """Return each distinct reason once, with the arms and cells that it holds for."""
     where: dict[str, dict[str, list[str]]] = {}
     for arm in compared.arms:

@@ -39,8 +39,8 @@ def text(
             [f"# {first}", "", *(f"- {line}" for line in lines)] if markdown else [first, *map(paragraph, lines)]
         ),
         title("One stack as a and as b", markdown) + _rows(rows, style),
-        title("Verdict", markdown) + paragraph(_passed(rows)),
-        notes_text([*_remarks(comparison, rows), *notes], markdown),
+        title("Verdict", markdown) + paragraph(passed(rows)),
+        notes_text([*remarks(comparison, rows), *notes], markdown),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -90,7 +90,8 @@ def _rows(rows: Sequence[Row], style: str) -> str:
     return table(body, header, style, "llrlrrll")
 
 
-def _passed(rows: Sequence[Row]) -> str:
+def passed(rows: Sequence[Row]) -> str:
+    """Return the verdict of a selftest in a sentence."""
     tested = [row for row in rows if row.verdict.p_adjusted is not None]
     found = [row for row in tested if row.verdict.word in DIFFERENT]
     if found:
@@ -103,7 +104,8 @@ def _passed(rows: Sequence[Row]) -> str:
     return f"PASSED: no difference in {len(tested)} comparisons of the stack with itself"
 
 
-def _remarks(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
+def remarks(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
+    """Return the notes on a selftest, one sentence each."""
     lines = []
     known = [(row.detectable, row) for row in rows if row.detectable is not None]
     if known:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from suite import doctor_gpu, doctor_matrix, environment, gpu_facts, host, pythons
 from suite.engines import daemon, images
-from suite.engines.choose import choose
+from suite.engines.choose import Choice, choose
 from suite.engines.daemon import Daemon
 from suite.engines.ready import how_to_offer
 from suite.errors import SuiteError
@@ -50,7 +51,8 @@ def examine(
     facts = host.fingerprint()
     found = gpu_facts.gather(wsl=on_wsl()) if found is None else found
     told = {name: daemon.ask(name, environ) for name in _CONTAINERS}
-    findings = [_ways(stack, environ, told)]
+    measures = _measures(stack, environ, told)
+    findings = [_ways(measures)]
     for each in told.values():
         findings += _engine(each, stack, environ, driver_loaded=found.driver_loaded)
     if stack is not None:
@@ -58,13 +60,15 @@ def examine(
     findings += doctor_gpu.findings(found, stack, wsl=on_wsl())
     if stack is not None and capability is not None:
         findings.append(doctor_gpu.elsewhere(stack, capability))
-    return [*findings, _disk(stack, environ), _cpu(facts)]
+    findings += [_disk(stack, environ), _cpu(facts)]
+    local = isinstance(measures, Choice) and measures.name == "local"
+    return findings if local else [dataclasses.replace(each, blocks=False) for each in findings]
 
 
 def text(
     stack: Stack | None, environ: Mapping[str, str], named: str | None = None, capability: str | None = None
 ) -> tuple[str, bool]:
-    """Return what doctor prints, and whether the local engine is blocked.
+    """Return what doctor prints, and whether the engine that measures here is blocked.
 
     Raises
     ------
@@ -87,13 +91,20 @@ def on_wsl() -> bool:
     return "microsoft" in platform.release().lower()
 
 
-def _ways(stack: Stack | None, environ: Mapping[str, str], told: Mapping[daemon.Name, Daemon]) -> Finding:
-    """Say which engine measures where ENGINE= is not set."""
+def _measures(
+    stack: Stack | None, environ: Mapping[str, str], told: Mapping[daemon.Name, Daemon]
+) -> Choice | SuiteError:
+    """Return which engine measures where ENGINE= is not set, or why none does."""
     try:
-        choice = choose(None, stack, environ, lambda name, _: told[name])
+        return choose(None, stack, environ, lambda name, _: told[name])
     except SuiteError as error:
-        return Finding("engine", "problem", error.what, error.next_step)
-    return Finding("engine", "ok", f"{choice.name} measures: {choice.why}")
+        return error
+
+
+def _ways(measures: Choice | SuiteError) -> Finding:
+    if isinstance(measures, SuiteError):
+        return Finding("engine", "problem", measures.what, measures.next_step, blocks=True)
+    return Finding("engine", "ok", f"{measures.name} measures: {measures.why}")
 
 
 def _engine(
@@ -113,7 +124,7 @@ def _engine(
         out.append(Finding(f"{name} gpu", "ok", f"hands out GPUs: {_GPU_WAYS[found.gpu_way]}"))
     if stack is not None and stack.dockerfile().is_file():
         try:
-            image = images.find(found, stack, environ)
+            image = images.find(found, stack, environ, proofs=False)
         except SuiteError as error:
             return [*out, Finding(f"{name} image", "problem", error.what, error.next_step)]
         if image is None:

@@ -19,7 +19,7 @@ HEADER = ["stack", "CUDA", "driver >=", "code on {}", "measured here by"]
 
 _LEGEND = {
     Answer.NATIVE: "the wheel has this GPU's own code",
-    Answer.IN_PART: "a part of the kernels has; the rest is compiled at first use, for minutes",
+    Answer.IN_PART: "a part of the kernels has code that runs; the rest is compiled at first use, for minutes",
     Answer.OLDER_MINOR: "code of an older GPU of the same major runs, nothing is compiled",
     Answer.PTX_JIT: "the driver compiles every kernel at first use, for minutes",
     Answer.PREDATES: "it starts, but its CUDA libraries are older than the GPU: trust no number",
@@ -32,9 +32,9 @@ def capability_word(text: str) -> str:
     try:
         gpu_code.capability(text)
     except ValueError as error:
-        step = "A GPU's capability is two numbers: 8.6, 12.0; developer.nvidia.com/cuda-gpus lists them."
+        step = "Two numbers, as 8.6 or 12.0: developer.nvidia.com/cuda-gpus lists them."
         if text.endswith(("a", "f")):
-            step = "The letter is of code, not of a GPU: name it without. " + step
+            step = "The letter is of code, not of a GPU: name it without, as 8.6 or 12.0."
         raise SuiteError(Exit.USAGE, f"CAPABILITY={text}: {error}", step) from error
     return text
 

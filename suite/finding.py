@@ -14,7 +14,7 @@ _MARKS: dict[State, str] = {"ok": "ok     ", "note": "note   ", "problem": "PROB
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. ``blocks``: the local engine cannot measure like this."""
+    """One thing looked at. ``blocks``: the engine cannot measure like this."""
 
     subject: str
     state: State

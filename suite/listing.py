@@ -24,9 +24,9 @@ HEADER = ["stack", "version", "CUDA/cuDNN", "Python", "state", "ENGINE="]
 
 def text(environ: Mapping[str, str] = os.environ, stacks: Path = stack.STACKS) -> str:
     """Return the table of stacks, for a terminal of 80 columns."""
-    from tabulate import tabulate
-
     asking = made_here.Asking(environ)
+    from tabulate import tabulate  # while the engines are asked
+
     good: list[stack.Stack] = []
     broken = []
     for name in stack.names(stacks):

@@ -105,7 +105,6 @@ def _measure(
             if not interrupted:
                 setting.caches.discard()  # only a run that is complete needs them no more
             bench.finish(folder, report)
-            _report(folder)
     finally:
         log.close()
     samples: list[Sample] = measured.samples
@@ -118,14 +117,22 @@ def _measure(
     return verdict(record, samples, bool(interrupted)), folder
 
 
-def _report(folder: Path) -> None:
-    """Make report.html. What was measured stays measured where a picture of it cannot be made."""
+def leave_report(folder: Path) -> None:
+    """Make report.html of a run or a comparison that has ended: the last thing that a command does.
+
+    What was measured stays measured where a picture of it cannot be made.
+    """
     from suite.report import write
 
+    again = f"make report RUN={shlex.quote(shown(folder))}"
     try:
-        progress.say(f"report: {shown(write.write(folder))}")
+        why_not = write.left_out(folder)
+        if why_not:
+            progress.say(f"no report.html: {why_not}; {again} makes it all the same")
+        else:
+            progress.say(f"report: {shown(write.write(folder))}")
     except Exception as error:
-        progress.say(f"report.html cannot be made: {error}; make report RUN={shlex.quote(shown(folder))} tries again")
+        progress.say(f"report.html cannot be made: {error}; {again} tries again")
 
 
 def _say_how_to_go_on(record: Run, folder: Path) -> None:

@@ -15,6 +15,7 @@ from suite.stack import ROOT
 
 EXAMPLES = ROOT / "results" / "examples"
 BENCH = EXAMPLES / "bench-tf2.21-cuda12"
+COMPARE = EXAMPLES / "compare-nine-stacks"
 REPRODUCE = EXAMPLES / "reproduce-tf1.14-cuda10"
 
 #: What a name may hold that must do nothing: markup, both quotes, a formula, half of a pair, an override of direction.

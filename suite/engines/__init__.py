@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from suite.engines.errors import About
+from suite.engines.advice import About
 
 #: The worker's folder; it imports nothing of the host side and is what every engine runs.
 WORKER = Path(__file__).resolve().parent.parent / "worker"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from suite.engines import WORKER, Command
-from suite.engines.errors import About
+from suite.engines.advice import About
 
 #: Where the worker is in a container.
 WORKER_THERE = "/coldwarm/worker"

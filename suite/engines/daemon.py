@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from suite.engines.advice import About
 from suite.engines.container import PLACE_LABEL, GpuWay, remove
-from suite.engines.errors import About, Known, known
+from suite.engines.errors import Known, known
 
 Name = Literal["docker", "podman"]
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suite.engines.advice import About
 from suite.engines.daemon import Daemon, about
-from suite.engines.errors import About, known
+from suite.engines.errors import known
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.stack import Stack
@@ -158,8 +159,8 @@ def explain(words: str, engine: About) -> tuple[str, str]:
     return (found.text, found.next_step) if found else ("see its words above", "")
 
 
-def find(daemon: Daemon, stack: Stack, environ: Mapping[str, str]) -> Image | None:
-    """Return the stack's image, or None where there is none.
+def find(daemon: Daemon, stack: Stack, environ: Mapping[str, str], *, proofs: bool = True) -> Image | None:
+    """Return the stack's image, or None where there is none; without ``proofs``, for which a container is run.
 
     Raises
     ------
@@ -183,7 +184,7 @@ def find(daemon: Daemon, stack: Stack, environ: Mapping[str, str]) -> Image | No
         base="pinned" if as_pinned(stack, labels) else "stand-in",
         labels=labels,
         size_bytes=int(found.get("Size", 0)),
-        proofs=_proofs(daemon, tag(stack), environ),
+        proofs=_proofs(daemon, tag(stack), environ) if proofs else {},
     )
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from suite import host, progress
 from suite.engines import daemon as daemons
 from suite.engines import images
+from suite.engines.advice import set_up_toolkit
 from suite.engines.container import Container
 from suite.engines.daemon import Daemon
-from suite.engines.errors import set_up_toolkit
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.stack import Stack

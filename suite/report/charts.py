@@ -99,7 +99,7 @@ def phases(drawn: Waterfall) -> Figure:
     axes.set_xlim(0, drawn.first_result_s)
     axes.set_ylim(len(steps) - 0.5, -0.5)
     axes.set_yticks(range(len(steps)), [step.name for step in steps])
-    _linear_seconds(axes, drawn.first_result_s)
+    linear_seconds(axes, drawn.first_result_s)
     return figure
 
 
@@ -107,7 +107,8 @@ def _signed(value: float) -> str:
     return units.seconds(value) if abs(value) >= 5e-7 else "0 s"
 
 
-def _linear_seconds(axes: Axes, most: float) -> None:
+def linear_seconds(axes: Axes, most: float) -> None:
+    """Make the x axis one of seconds from 0 to ``most``, in the unit that fits."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     scale, unit = (1.0, "s") if most >= 1 else (1e3, "ms") if most >= 1e-3 else (1e6, "us")
@@ -133,7 +134,7 @@ class Dots:
 def spread(dots: Sequence[Dots], limits: tuple[float, float]) -> Figure:
     """Draw a dot for each process: cold above, warm below it, a bar at their geometric mean."""
     shapes = sorted({each.n for each in dots})
-    figure, axes = common.figure(34 + 44 * len(shapes), left=52, bottom=26)
+    figure, axes = common.figure(34 + 44 * len(shapes), left=52, right=24, bottom=26)
     common.logarithmic_seconds(axes, "x", limits)
     for each in dots:
         colour, marker, _ = LOOKS[each.name]
@@ -172,7 +173,7 @@ def _beside(level: float, many: int) -> list[float]:
 def warm_series(drawn: Sequence[Series]) -> Figure:
     """Draw each sample's warm series in a row of its own, on one scale for all; the steady segment lies on a band."""
     row = 40.0
-    figure, axes = common.figure(34 + row * len(drawn), left=8, bottom=30)
+    figure, axes = common.figure(34 + row * len(drawn), left=8, right=20, bottom=30)
     low, high = scale(drawn)
     calls = max(each.calls for each in drawn)
     for place, each in enumerate(drawn):

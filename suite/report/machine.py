@@ -15,21 +15,22 @@ PACKAGES = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "jax", "jaxlib", "
 Lines = list[tuple[str, str]]
 
 
-def command(run: Run) -> str:
-    """Return the command that made the run, as it is typed into a shell."""
-    return shlex.join(run.command)
+#: Titles of the sections, in the page's order.
+ORDER = ("Machine", "Stack", "Engine", "Settings", "Provenance")
+
+
+def shell(command: Sequence[str]) -> str:
+    """Return a command as it is typed into a shell."""
+    return shlex.join(command)
 
 
 def facts(run: Run, samples: Sequence[Sample]) -> list[tuple[str, Lines]]:
     """Return sections of names and values; what a run does not tell is left out."""
-    found: list[tuple[str, Lines]] = [
-        ("Machine", _host(run.host)),
-        ("Stack", _stack(run)),
-        ("Engine", _engine(run)),
-        ("Settings", _settings(run, samples)),
-        ("Provenance", _provenance(run)),
+    found = (_host(run.host), _stack(run), _engine(run), _settings(run, samples), _provenance(run))
+    return [
+        (title, [(name, value) for name, value in lines if value])
+        for title, lines in zip(ORDER, found, strict=True)
     ]
-    return [(title, [(name, value) for name, value in lines if value]) for title, lines in found]
 
 
 def _host(host: Mapping[str, Any]) -> Lines:

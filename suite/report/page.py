@@ -31,7 +31,9 @@ class Section:
         )
 
 
-def page(title: str, verdict: str, under: Sequence[Child], sections: Sequence[Section]) -> str:
+def page(
+    title: str, verdict: str, under: Sequence[Child], sections: Sequence[Section], skip_to: str | None = None
+) -> str:
     """Return a whole HTML document.
 
     Parameters
@@ -42,6 +44,8 @@ def page(title: str, verdict: str, under: Sequence[Child], sections: Sequence[Se
         The sentence that stands at the top.
     under
         Paragraphs below it.
+    skip_to
+        The section that the first Tab offers to skip to; the first one where none is named.
     """
     style, script = _text("style.css"), _text("script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
@@ -61,7 +65,7 @@ def page(title: str, verdict: str, under: Sequence[Child], sections: Sequence[Se
     links = [element("li", element("a", each.title, href=f"#{each.id}")) for each in sections]
     body = element(
         "body",
-        element("a", "Skip to the numbers", class_="skip", href=f"#{sections[0].id}" if sections else "#verdict"),
+        element("a", "Skip to the numbers", class_="skip", href=f"#{skip_to or sections[0].id}"),
         element(
             "header",
             element("h1", title),

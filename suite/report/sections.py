@@ -23,10 +23,15 @@ def which(run: Run) -> Markup:
 MARKS = ("ADOPTED", "LIMITED", "PARTIAL", "base=", "measured in ")
 
 
-def marks(run: Run, samples: Sequence[Sample]) -> list[Child]:
-    """Return a paragraph for each thing that sets this run apart: parts missing, another base, another interpreter."""
+def marked(run: Run, samples: Sequence[Sample]) -> list[str]:
+    """Return a line for each thing that sets this run apart: parts missing, another base, another interpreter."""
     lines = [line.removeprefix("- ") for line in heading(run, samples, markdown=True).splitlines()]
-    return [element("p", line, class_="under partial") for line in lines if line.startswith(MARKS)]
+    return [line for line in lines if line.startswith(MARKS)]
+
+
+def marks(run: Run, samples: Sequence[Sample]) -> list[Child]:
+    """Return the lines of :func:`marked` as paragraphs."""
+    return [element("p", line, class_="under partial") for line in marked(run, samples)]
 
 
 def charted(drawn: Sequence[Drawn]) -> Markup:
@@ -66,22 +71,28 @@ def notes(lines: Sequence[str]) -> Section | None:
 
 def again(run: Run) -> Section:
     """Return the commands that make the run, and this page, again."""
-    made = run.coldwarm
-    commit = str(made.get("git_commit") or "")
-    lines: list[Child] = [
-        element("p", "The command that made this run:"),
-        element("pre", element("code", machine.command(run)), tabindex=0, role="region", aria_label="Command"),
-    ]
-    if commit:
-        with_changes = ", with changes that are in no commit" if made.get("git_dirty") else ""
-        lines.append(element("p", f"It was run at commit {commit}{with_changes}."))
+    return commands("The command that made this run:", machine.shell(run.command), [run])
+
+
+def commands(said: str, command: str, runs: Sequence[Run]) -> Section:
+    """Return the command that makes what is shown again, the commits it was made at, and what makes the page."""
+    lines: list[Child] = [element("p", said), _code(command, "Command")]
+    commits = dict.fromkeys(
+        f"{commit}{', with changes that are in no commit' if run.coldwarm.get('git_dirty') else ''}"
+        for run in runs
+        if (commit := run.coldwarm.get("git_commit"))
+    )
+    if commits:
+        lines.append(element("p", f"It was run at commit {'; '.join(commits)}."))
     lines += [
-        element("p", "This page again, from the run's folder, the same bytes:"),
-        element(
-            "pre", element("code", "make report RUN=<folder>"), tabindex=0, role="region", aria_label="Report"
-        ),
+        element("p", "This page again, from its folder, the same bytes:"),
+        _code("make report RUN=<folder>", "Report"),
     ]
     return Section("again", "The same again", lines)
+
+
+def _code(line: str, name: str) -> Markup:
+    return element("pre", element("code", line), tabindex=0, role="region", aria_label=name)
 
 
 def environment(run: Run, samples: Sequence[Sample]) -> Section:

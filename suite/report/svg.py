@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: What a figure is drawn with, and what stands for it in a page. Okabe and Ito's colours (2008).
 INK, FAINT, PAPER = "#1b1f24", "#8a9199", "#fffffe"
 COLD, WARM, PROCESS, STEADY, UNTIMED = "#d55e00", "#0072b2", "#7f7f80", "#bfdbee", "#cc79a7"
+IMPORT = "#009e73"
 VARIABLES = {
     INK: "currentColor",
     FAINT: "var(--faint)",
@@ -28,6 +29,7 @@ VARIABLES = {
     PROCESS: "var(--process)",
     STEADY: "var(--steady)",
     UNTIMED: "var(--untimed)",
+    IMPORT: "var(--import)",
 }
 
 SETTINGS = {

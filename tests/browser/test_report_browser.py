@@ -42,11 +42,29 @@ def reproduced(tmp_path_factory) -> Path:
     return made
 
 
-def column(page, number: int) -> list[str]:
-    """Return the values of a column of the table of cells, from top to bottom."""
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory) -> Path:
+    """The page of a real comparison of nine stacks."""
+    made = tmp_path_factory.mktemp("compare") / "report.html"
+    made.write_text(write.report_of(reports.COMPARE), encoding="utf-8")
+    return made
+
+
+def column(page, number: int, said: str = "sorted") -> list[str]:
+    """Return the values of a column of a table that sorts, from top to bottom."""
     return page.eval_on_selector_all(
-        f".cells tbody tr > :nth-child({number})", "all => all.map(e => e.dataset.value)"
+        f"table[data-said={said}] tbody tr > :nth-child({number})", "all => all.map(e => e.dataset.value)"
     )
+
+
+#: The texts of charts that are drawn outside of them.
+OUTSIDE = """() => [...document.querySelectorAll('svg')].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
+  const frame = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+  }).map((text) => text.textContent);
+})"""
 
 
 def luminance(colour: list[float]) -> float:
@@ -61,7 +79,7 @@ def contrast(a: list[float], b: list[float]) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("name", ["path", "reproduced", "hostile"])
+@pytest.mark.parametrize("name", ["path", "reproduced", "hostile", "compared"])
 def test_a_page_is_quiet_and_asks_for_nothing(name, visit, request):
     """Fault: an error in the console, a policy that blocks the page's own script, a request to anywhere."""
     opened = visit(request.getfixturevalue(name))
@@ -105,16 +123,7 @@ def test_charts_are_drawn(path, visit):
     assert page.locator("#time-cpu-device svg use").count() >= 6  # markers of 3 sizes, twice
     assert page.locator("#spread-cpu-device svg use").count() >= 18  # 3 sizes, 3 processes, twice
     assert page.locator("#warm-cpu-device-50 svg path").count() >= 6
-    outside = page.evaluate(
-        """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
-          const frame = svg.getBoundingClientRect();
-          return [...svg.querySelectorAll('text')].filter((text) => {
-            const box = text.getBoundingClientRect();
-            return box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
-          }).map((text) => text.textContent);
-        })"""
-    )
-    assert outside == []
+    assert page.evaluate(OUTSIDE) == []
 
 
 def test_lines_are_painted_in_colours_of_the_page(path, visit):
@@ -182,6 +191,7 @@ def test_the_keyboard_reaches_and_does_everything(path, visit):
     page.locator("summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("details").first.get_attribute("open") is not None
+    page.eval_on_selector_all("details", "all => all.forEach((each) => { each.open = true; })")
     seen = page.evaluate(
         """() => [...document.querySelectorAll('a, button, summary, [tabindex]')].filter((each) => {
           each.focus();
@@ -243,6 +253,63 @@ def test_without_a_script_the_page_says_the_same(path, visit):
     assert page.locator("figure svg").count() == 18
     assert page.locator(".cells tbody tr").count() == 18
     assert page.locator(".cells thead button").first.is_disabled()
+
+
+def test_a_comparison_is_drawn(compared, visit):
+    """Fault: charts of stacks without rows, names that are cut at the edge, a run's charts that never open."""
+    page = visit(compared, **WIDE).page
+    seen = page.locator("figure svg:visible")
+    stacks, judged, first = (page.locator(f"figure[id^={name}-]").count() for name in ("stacks", "ratio", "first"))
+    assert stacks >= 4 and judged >= 2 and first >= 2 and seen.count() == stacks + judged + first
+    for place in range(seen.count()):
+        box = seen.nth(place).bounding_box()
+        assert box and box["width"] > 250 and box["height"] > 80
+    # A marker for each of nine stacks: start-up, cold, warm.
+    assert page.locator("#stacks-cpu-device-500 svg use").count() >= 27
+    assert page.evaluate(OUTSIDE) == []
+    page.locator("details.arm > summary").first.focus()
+    page.keyboard.press("Enter")
+    opened = page.locator("details.arm").first.locator("figure svg")
+    assert opened.count() >= 8
+    box = opened.first.bounding_box()
+    assert box and box["width"] > 250 and box["height"] > 80
+    page.eval_on_selector_all("details", "all => all.forEach((each) => { each.open = true; })")
+    assert page.evaluate(OUTSIDE) == []
+
+
+def test_both_tables_of_a_comparison_sort(compared, visit):
+    """Fault: a button sorts the other table, or says so below it."""
+    page = visit(compared, **WIDE).page
+    before = column(page, 1, "sorted-verdicts")
+    cells, verdicts = (page.locator(f"table[data-said={name}]") for name in ("sorted", "sorted-verdicts"))
+    cells.get_by_role("button", name="cold", exact=True).focus()
+    page.keyboard.press("Enter")
+    values = [float(each) for each in column(page, 5) if each]
+    assert values == sorted(values) and len(values) >= 18
+    assert page.locator("#sorted").inner_text() == "Sorted by cold, smallest first."
+    assert column(page, 1, "sorted-verdicts") == before and page.locator("#sorted-verdicts").inner_text() == ""
+    verdicts.get_by_role("button", name="ratio", exact=True).click()
+    ratios = [float(each) for each in column(page, 5, "sorted-verdicts") if each]
+    assert ratios == sorted(ratios) and len(ratios) >= 16
+    assert page.locator("#sorted-verdicts").inner_text() == "Sorted by ratio, smallest first."
+
+
+def test_a_comparison_on_a_phone_and_on_paper(compared, visit):
+    """Fault: nine stacks make the page wider than a phone; a printed table goes on without the names of its columns."""
+    page = visit(compared, **PHONE).page
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].filter((svg) => svg.checkVisibility()).map((svg) =>
+          svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
+    )
+    assert min(sizes) * 9 >= 8.5
+    paper = visit(compared, viewport={"width": 720, "height": 900}).page
+    paper.emulate_media(media="print")
+    for name in ("sorted", "sorted-verdicts"):
+        table = paper.locator(f"table[data-said={name}]")
+        assert table.evaluate("e => e.scrollWidth <= document.documentElement.clientWidth") is True
+        assert table.locator("thead button").first.evaluate("e => getComputedStyle(e).display") == "contents"
+    assert not paper.locator("#runs").is_visible()
 
 
 @pytest.mark.parametrize(

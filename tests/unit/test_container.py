@@ -12,8 +12,8 @@ import pytest
 
 from suite import sampling, stack
 from suite.engines import daemon, images
+from suite.engines.advice import About
 from suite.engines.container import START, Container, container_name, gpu_arguments, mount, user_arguments
-from suite.engines.errors import About
 from suite.engines.ready import gpu_remark
 from suite.launch import Outcome
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doctor: what it says of GPUs that are not here, by their facts; the matrix; and that every trouble has a next step."""
+"""doctor: what it says of GPUs, by their facts; the matrix; and that every trouble has a next step."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import dataclasses
 
 import pytest
 
-from suite import cli, doctor, doctor_gpu, doctor_matrix, plan, pythons, stack
-from suite.engines import daemon
+from suite import cli, collect, doctor, doctor_gpu, doctor_matrix, measure, plan, pythons, stack, words
+from suite.engines import daemon, images
 from suite.engines.daemon import Daemon
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.finding import Finding, render
 from suite.gpu_facts import Found, Gpu, Holder
+from suite.records import Reason
+from tests.synthetic import RECORDING, STACK, Synthetic, in_place
 
 GIB = 2**30
 A100 = Gpu(
@@ -135,12 +137,15 @@ def test_the_engine_and_its_way_to_a_gpu(monkeypatch):
 
 
 def test_a_daemon_that_is_down_has_its_advice(monkeypatch):
-    """Fault: "does not answer" without how to start it; the advice of a missing permission for a daemon that is down."""
+    """Fault: "does not answer" without how to start it, or another failure's advice."""
     down = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
     denied = "dial unix /var/run/docker.sock: connect: permission denied"
     steps = []
     for said in (down, denied, "something else"):
-        engines = {**told(), "docker": Daemon("docker", "/d", why="installed, its daemon does not answer", said=said)}
+        engines = {
+            **told(),
+            "docker": Daemon("docker", "/d", why="installed, its daemon does not answer", said=said),
+        }
         steps.append(examined(monkeypatch, engines, NOTHING)["docker"].next_step)
     assert "systemctl start docker" in steps[0] and "usermod" in steps[1] and "ENGINE=local" in steps[2]
 
@@ -154,9 +159,21 @@ def test_a_stack_on_a_machine_with_nothing(monkeypatch, name):
     assert by_name["environment"].state == "note"
 
 
+def test_what_local_lacks_blocks_only_where_local_measures(monkeypatch):
+    """Fault: exit 4 for a Python that no container needs; or doctor, which only reads, runs a container."""
+    asked = []
+    monkeypatch.setattr(pythons, "_from_uv", lambda minor, environ: None)
+    monkeypatch.setattr(images, "find", lambda *_, proofs=True: asked.append(proofs))
+    by_name = examined(monkeypatch, told(docker="none"), NOTHING, "tf1.14-cuda10")
+    assert by_name["python"].state == "problem" and not any(each.blocks for each in by_name.values())
+    assert by_name["docker image"].state == "note" and asked == [False]
+
+
 def matrix(gpu: str | None, driver: str | None = None) -> list[str]:
     every = [stack.load(name) for name in stack.names()]
-    return doctor_matrix.matrix(every, gpu, driver, {each.name: "docker, podman, local (?)" for each in every}).split("\n")
+    return doctor_matrix.matrix(
+        every, gpu, driver, {each.name: "docker, podman, local (?)" for each in every}
+    ).split("\n")
 
 
 @pytest.mark.parametrize("gpu", ["3.0", "5.0", "7.0", "8.6", "9.0", "10.0", "12.0", "99.0", None])
@@ -260,3 +277,22 @@ def test_bench_says_what_is_coming(name, static, words):
     assert bool(said) is bool(words)
     assert all(word in " ".join(said) for word in words)
     assert doctor_gpu.remarks(cells(name, ["CPU"]), stack.load(name).definition, static) == []
+
+
+def test_settled_cells_are_rows_with_the_reason_and_start_nothing(tmp_path):
+    """Fault: a GPU cell that cannot run is started all the same, or its row has another reason than doctor's."""
+    synthetic = Synthetic()
+    reason = Reason("unsupported_arch", "the wheel has no code that runs on 3.0", "Take another stack.")
+    asked = {"stack": STACK, "targets": "CPU,GPU", "shapes": "50", "samples": "2", "out": str(tmp_path)}
+    tables: list[str] = []
+    with in_place(synthetic, settled={"GPU.device.50": (reason, "unsupported_arch")}):
+        code, folder = measure.run(words.parse(asked), {}, ["bench"], tables.append, recording=RECORDING)
+    assert code is Exit.IMPOSSIBLE  # GPU was asked for by name
+    _, samples, _ = collect.derive(folder)
+    refused = [each for each in samples if each.cell == "GPU.device.50"]
+    assert refused and {each.status for each in refused} == {"unsupported_arch"}
+    assert {each.reason.text for each in refused if each.reason} == {reason.text}
+    assert not [name for name in synthetic.ran if "GPU" in name] and [
+        name for name in synthetic.ran if "CPU" in name
+    ]
+    assert "unsupported_arch" in tables[0] and reason.text in tables[0]

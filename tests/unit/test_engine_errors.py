@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from suite import classify
+from suite import classify, levels, sampling
 from suite.cuda_libraries import missing_libraries
-from suite.engines import errors
-from suite.engines.errors import About, known
+from suite.engines import Command, errors
+from suite.engines.advice import About
+from suite.engines.errors import known
 from suite.launch import Outcome
+from suite.records import Planned
+from suite.watch import Watch
 
 HOOK = (
     "docker: Error response from daemon: failed to create task for container: failed to create shim task: OCI runtime "
@@ -34,10 +37,15 @@ SCHEMA = (
 #: code, what was done, exit code, the text; where it is from.
 REPORTS = [
     # NVIDIA/nvidia-container-toolkit#394
-    ("driver_mismatch", "run", 125, HOOK + "initialization error: nvml error: driver/library version mismatch: unknown."),
+    (
+        "driver_mismatch",
+        "run",
+        125,
+        HOOK + "initialization error: nvml error: driver/library version mismatch: unknown.",
+    ),
     # NVIDIA/nvidia-container-toolkit#171: inside a container that was started
     ("driver_mismatch", "run", 18, "Failed to initialize NVML: Driver/library version mismatch\n"),
-    # DeepVAC/TorchPod#43, NVIDIA/nvidia-docker#1515
+    # DeepVAC/TorchPod#43
     (
         "forward_compatibility",
         "run",
@@ -46,19 +54,26 @@ REPORTS = [
         "NumCudaDevices() that might have already set an error? Error 804: forward compatibility was attempted on non "
         "supported HW",
     ),
-    # NVIDIA/nvidia-container-toolkit#48, #1227
+    # NVIDIA/nvidia-container-toolkit#1227
     ("gpu_lost", "run", 255, "Failed to initialize NVML: Unknown Error\n"),
     # the toolkit's own page Troubleshooting
     ("gpu_permissions", "run", 4, "Failed to initialize NVML: Insufficient Permissions\n"),
-    # restic/rest-server#71, moby/moby#41654
-    ("selinux", "run", 127, "Error relocating /lib/ld-musl-x86_64.so.1: RELRO protection failed: Permission denied\n"),
-    # containers/podman#20314
+    # containerd/containerd#6042
+    ("gpu_permissions", "run", 125, HOOK + "initialization error: nvml error: insufficient permissions: unknown"),
+    # podman-container-tools/podman#2025
     (
         "selinux",
         "run",
         127,
-        "/bin/sh: error while loading shared libraries: /lib/x86_64-linux-gnu/libc.so.6: cannot apply additional memory "
-        "protection after relocation: Permission denied\n",
+        "Error relocating /lib/ld-musl-x86_64.so.1: RELRO protection failed: Permission denied\n",
+    ),
+    # podman-container-tools/podman#20314
+    (
+        "selinux",
+        "run",
+        127,
+        "/bin/sh: error while loading shared libraries: /lib/x86_64-linux-gnu/libc.so.6: cannot apply additional "
+        "memory protection after relocation: Permission denied\n",
     ),
     ("driver_not_loaded", "run", 125, HOOK + "initialization error: nvml error: driver not loaded: unknown.\n"),
     # what nvidia-smi says
@@ -66,24 +81,40 @@ REPORTS = [
         "driver_not_loaded",
         "ask",
         9,
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA "
-        "driver is installed and running.",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
+        "NVIDIA driver is installed and running.",
+    ),
+    # docker/for-win#13835
+    (
+        "driver_missing",
+        "run",
+        125,
+        HOOK
+        + "initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file: no such "
+        "file or directory: unknown.",
     ),
     # NVIDIA/nvidia-container-toolkit#155
-    ("wsl_no_gpu", "run", 125, HOOK + "initialization error: WSL environment detected but no adapters were found: unknown"),
-    # NVIDIA/nvidia-docker#1699, NVIDIA/nvidia-container-toolkit#371
+    (
+        "wsl_no_gpu",
+        "run",
+        125,
+        HOOK + "initialization error: WSL environment detected but no adapters were found: unknown",
+    ),
+    # NVIDIA/nvidia-docker#1699
     (
         "driver_in_image",
         "run",
         125,
-        HOOK + "mount error: file creation failed: /var/lib/docker/overlay2/6011c5/merged/usr/lib/x86_64-linux-gnu/"
+        HOOK
+        + "mount error: file creation failed: /var/lib/docker/overlay2/6011c5/merged/usr/lib/x86_64-linux-gnu/"
         "libnvidia-ml.so.1: file exists: unknown.",
     ),
     (
         "driver_too_old",
         "run",
         125,
-        HOOK + "requirement error: unsatisfied condition: cuda>=12.6, please update your driver to a newer version, or "
+        HOOK
+        + "requirement error: unsatisfied condition: cuda>=12.6, please update your driver to a newer version, or "
         "use an earlier cuda container: unknown.",
     ),
     (
@@ -119,7 +150,12 @@ REPORTS = [
         125,
         'docker: Error response from daemon: could not select device driver "" with capabilities: [[utility gpu]].',
     ),
-    ("runtime_not_registered", "run", 125, "docker: Error response from daemon: Unknown runtime specified nvidia."),
+    (
+        "runtime_not_registered",
+        "run",
+        125,
+        "docker: Error response from daemon: Unknown runtime specified nvidia.",
+    ),
     (
         "runtime_not_registered",
         "run",
@@ -131,8 +167,8 @@ REPORTS = [
         "device_missing",
         "run",
         127,
-        'docker: Error response from daemon: error gathering device information while adding custom device "/dev/nvidia0"'
-        ": no such file or directory.",
+        "docker: Error response from daemon: error gathering device information while adding custom device "
+        '"/dev/nvidia0": no such file or directory.',
     ),
     ("device_missing", "run", 125, "Error: stat /dev/nvidia0: no such file or directory"),
     (
@@ -150,24 +186,46 @@ REPORTS = [
     ),
     # radial/core-busyboxplus#6, wagoodman/dive#541
     ("schema_1", "build", 1, SCHEMA),
+    # ovh/cds#7735
+    (
+        "schema_1",
+        "build",
+        1,
+        "Error response from daemon: not implemented: media type "
+        '"application/vnd.docker.distribution.manifest.v1+prettyjws" is no longer supported since containerd v2.1, '
+        'please rebuild the image as "application/vnd.docker.distribution.manifest.v2+json" or '
+        '"application/vnd.oci.image.manifest.v1+json"',
+    ),
     # link-assistant/hive-mind#962, dbhi/qus#8
     (
         "wrong_platform",
         "build",
         1,
-        "Error response from daemon: no matching manifest for linux/arm64/v8 in the manifest list entries: no match for "
-        "platform in manifest: not found",
+        "Error response from daemon: no matching manifest for linux/arm64/v8 in the manifest list entries: no match "
+        "for platform in manifest: not found",
     ),
-    ("wrong_platform", "run", 125, "docker: no matching manifest for linux/arm64/v8 in the manifest list entries.\n"),
+    (
+        "wrong_platform",
+        "run",
+        125,
+        "docker: no matching manifest for linux/arm64/v8 in the manifest list entries.\n",
+    ),
+    (
+        "wrong_platform",
+        "build",
+        1,
+        "ERROR: failed to solve: eclipse-temurin:11-jre-alpine: no match for platform in manifest: not found\n",
+    ),
     ("wrong_platform", "run", 255, "exec /bin/sh: exec format error\n"),
-    # docker/hub-feedback#2429, penumbra-zone/penumbra#1648, ray-project/ray#15600
+    # docker/hub-feedback#2429, elastic/golang-crossbuild#659, ray-project/ray#15600
     ("rate_limit", "build", 1, "ERROR: Error response from daemon: " + LIMIT),
     (
         "rate_limit",
         "build",
         1,
-        "ERROR: failed to solve: arm64v8/debian:12: failed to copy: httpReadSeeker: failed open: unexpected status code "
-        f"https://registry-1.docker.io/v2/arm64v8/debian/manifests/sha256:5369: 429 Too Many Requests - Server message: {LIMIT}",
+        "ERROR: failed to solve: arm64v8/debian:12: failed to copy: httpReadSeeker: failed open: unexpected status "
+        "code https://registry-1.docker.io/v2/arm64v8/debian/manifests/sha256:5369: 429 Too Many Requests - Server "
+        f"message: {LIMIT}",
     ),
     ("rate_limit", "build", 1, "Step 1/11 : FROM alpine:3.12\n" + LIMIT),
     # open-mmlab/OpenPCDet#1410, NVIDIA/nvidia-docker#1768, #1735, NVlabs/instant-ngp#1406
@@ -181,7 +239,7 @@ REPORTS = [
         "base_withdrawn",
         "build",
         125,
-        f"Error: error creating build container: initializing source docker://nvidia/cuda:10.2: reading manifest "
+        "Error: error creating build container: initializing source docker://nvidia/cuda:10.2: reading manifest "
         "10.2-cudnn7-devel-ubuntu18.04 in docker.io/nvidia/cuda: manifest unknown: manifest unknown",
     ),
     (
@@ -191,7 +249,7 @@ REPORTS = [
         "Error response from daemon: manifest for nvidia/cuda:10.2-devel-ubuntu18.04 not found: manifest unknown: "
         "manifest unknown",
     ),
-    # advimman/lama#128, GridTools/gt4py#812
+    # advimman/lama#128
     (
         "key_rotation",
         "build",
@@ -201,7 +259,12 @@ REPORTS = [
         "A4B469963BF863CC",
     ),
     # both seen with client 28 without the plugin
-    ("buildx_missing", "build", 1, "the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/"),
+    (
+        "buildx_missing",
+        "build",
+        1,
+        "the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/",
+    ),
     ("buildx_missing", "build", 1, "ERROR: BuildKit is enabled but the buildx component is missing or broken."),
     (
         "no_space",
@@ -223,6 +286,22 @@ REPORTS = [
         '"https://registry-1.docker.io/v2/library/ubuntu/manifests/18.04": dial tcp: lookup registry-1.docker.io: no '
         "such host",
     ),
+    # docker/for-win#5486, tianon/docker-brew-ubuntu-core#142
+    (
+        "build_network",
+        "build",
+        1,
+        "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after "
+        "connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.VerifiedHTTPSConnection object at "
+        "0x7f16136c2b50>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': "
+        "/simple/ariadne/",
+    ),
+    (
+        "build_network",
+        "build",
+        1,
+        "Err:2 http://archive.ubuntu.com/ubuntu bionic InRelease\n  Temporary failure resolving 'archive.ubuntu.com'\n",
+    ),
 ]
 
 #: What is near and is not it: what was done, exit code, text.
@@ -235,7 +314,11 @@ NEAR = [
     ("run", 126, "/bin/sh: 1: /usr/local/bin/python3.7: Permission denied\n"),
     ("run", 125, "worker: giving up\n"),
     # Another device, another runtime, another key, another file.
-    ("run", 125, 'docker: Error response from daemon: could not select device driver "" with capabilities: [[tpu]].'),
+    (
+        "run",
+        125,
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[tpu]].',
+    ),
     ("run", 125, "docker: Error response from daemon: unknown or invalid runtime name: kata."),
     ("run", 125, "Error: stat /dev/fuse: no such file or directory"),
     ("build", 1, "W: GPG error: https://example.org InRelease: NO_PUBKEY DDCAE044F796ECB0"),
@@ -244,9 +327,27 @@ NEAR = [
     (
         "build",
         1,
-        'ERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref x: "/a.txt": not found',
+        "ERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref x: "
+        '"/a.txt": not found',
     ),
     ("build", 1, "ERROR: No matching distribution found for tensorflow-gpu==1.14.0"),
+    # moby/moby#47459: a warning of engines that still read such images; and OCI's own type, which is no schema 1.
+    (
+        "build",
+        1,
+        "[DEPRECATION NOTICE] Docker Image Format v1, and Docker Image manifest version 2, schema 1 support will be "
+        'removed in an upcoming release.\nERROR: process "/bin/sh -c make" did not complete successfully: exit code: 2',
+    ),
+    ("build", 1, "ERROR: failed to solve: media type application/vnd.oci.image.manifest.v1+json: bad digest"),
+    # A retry that may have helped; an answer of the registry, which was reached.
+    (
+        "build",
+        1,
+        "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'NewConnectionError(...: Failed "
+        "to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/six/",
+    ),
+    ("build", 1, "ERROR: failed to solve: x/y:1: failed to resolve source metadata for x/y:1: 403 Forbidden"),
+    ("run", 125, HOOK + "initialization error: load library failed: libfoo.so.1: cannot open shared object file"),
     ("run", 1, "Exception: manifest unknown"),
     # A program's own full disk, network or 429 is not the engine's.
     ("run", 1, "OSError: [Errno 28] No space left on device: '/results/x'"),
@@ -268,8 +369,10 @@ def test_a_public_report_is_known(code, doing, exit_code, text):
 
 
 def test_every_class_has_a_report():
-    """Fault: a rule that nobody ever saw matching."""
-    assert {code for code, *_ in REPORTS} == set(errors.codes())
+    """Fault: a rule that nobody ever saw matching, or one without a source."""
+    rules = errors.classes(About())
+    assert {code for code, *_ in REPORTS} == {code for code, *_ in rules}
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+(, [\w.-]+/[\w.-]+#\d+)*", source) for *_, source in rules)
 
 
 @pytest.mark.parametrize(("doing", "exit_code", "text"), NEAR, ids=lambda each: str(each)[:40])
@@ -310,12 +413,23 @@ def test_the_words_that_matter_are_in_the_text():
             assert found is not None and "libnvidia-ml.so.1" in found.text
 
 
-def test_the_documented_classes_are_these():
-    """Fault: a class in the code that the page does not name, or the other way round."""
+def documented() -> str:
+    """The table of docs/doctor.md, made from the rules: a row each, advice as for docker on Linux."""
+    rows = ["| class | what it means | what to do | seen in |", "|---|---|---|---|"]
+    for code, text, step, source in dict.fromkeys(errors.classes(About())):
+        links = ", ".join(
+            f"[{each}](https://github.com/{each.replace('#', '/issues/')})" for each in source.split(", ")
+        )
+        step = step.replace("|", "\\|").replace("*", "\\*").replace("$USER", "`$USER`")
+        rows.append(f"| `{code}` | {text} | {step} | {links} |")
+    return "\n".join(rows)
+
+
+def test_the_documented_classes_are_the_rules():
+    """Fault: the page rots: a class that is no more, or advice that has changed. The right table is in the message."""
     page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
-    table = page.partition("## What went wrong")[2]
-    named = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
-    assert sorted(named) == sorted([*errors.codes(), "cuda_library_missing", "unsupported_arch"])
+    table = page.partition("<!-- the rules -->\n")[2].partition("\n<!-- end -->")[0]
+    assert table == documented(), documented()
 
 
 def outcome(exit_code: int, ended_by: str = "itself") -> Outcome:
@@ -349,10 +463,13 @@ LOAD = (
 
 def test_a_missing_library_is_named():
     """Fault (tensorflow/tensorflow#30748): XLA_GPU is there and GPU is not, and nobody says which file lacks."""
-    said = DLOPEN.format("libcudart.so.10.0", "libcudart.so.10.0") + DLOPEN.format("libcudnn.so.7", "libcublas.so.10.0")
+    said = DLOPEN.format("libcudart.so.10.0", "libcudart.so.10.0") + DLOPEN.format(
+        "libcudnn.so.7", "libcublas.so.10.0"
+    )
     reason, status = classify.unavailable("/device:GPU:0", ["/device:CPU:0", "/device:XLA_GPU:0"], "raw", said)
     assert (status, reason.code, reason.raw_file) == ("unavailable", "cuda_library_missing", "raw")
-    assert reason.text.startswith("XLA_GPU but no GPU: libcudart.so.10.0, libcudnn.so.7 (which needs libcublas.so.10.0)")
+    named = "libcudart.so.10.0, libcudnn.so.7 (which needs libcublas.so.10.0)"
+    assert reason.text.startswith(f"XLA_GPU but no GPU: {named}")
     assert "LD_LIBRARY_PATH" in reason.next_step
 
 
@@ -374,15 +491,84 @@ def test_a_library_that_is_not_the_cause_is_not_named(said, devices):
 
 def test_a_version_that_names_none_is_said():
     """Fault: TF 2.16 and later do not name the library, and the reason is empty."""
-    said = "W gpu_device.cc:2343] Cannot dlopen some GPU libraries. Please make sure the missing libraries are installed\n"
+    said = "W gpu_device.cc:2343] Cannot dlopen some GPU libraries. Please make sure the missing libraries are there\n"
     found = missing_libraries(said, ["CPU:0"])
     assert found is not None and found.names == () and "does not name them" in found.text
 
 
 def test_the_driver_s_fault_is_the_reason_of_a_missing_gpu():
     """Fault: "no GPU" beside a log that says that driver and library do not match."""
-    said = "E cuda_driver.cc:328] failed call to cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver / cuda driver combination\n"
+    said = (
+        "E cuda_driver.cc:328] failed call to cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported "
+        "display driver / cuda driver combination\n"
+    )
     reason, status = classify.unavailable("/device:GPU:0", ["CPU:0"], "raw", said)
     assert (reason.code, status) == ("driver_mismatch", "unavailable")
     assert classify.unavailable("/device:XLA_CPU:0", ["CPU:0"], "raw", said)[0].code == "no_device"
     assert classify.unavailable("/device:GPU:0", ["CPU:0"], "raw", "nothing")[0].code == "no_device"
+
+
+class Client:
+    """Stands where a container engine does: its client says ``words`` and ends with ``code``; ``first`` runs before."""
+
+    name = "docker"
+
+    def __init__(self, words: str, code: int, first: str = ":") -> None:
+        self.script = f"{first}; cat >&2 <<'END'\n{words}\nEND\nexit {code}"
+
+    def worker_command(self, request, environment):
+        return Command(["/bin/sh", "-c", self.script, str(request.parent)], {}, words="engine-", about=About())
+
+    def clean_up(self, folder):
+        """Nothing is left running."""
+
+    def identity(self):
+        return {}
+
+
+def taken(folder: Path, client: Client):
+    with Watch({}) as watch:
+        setting = sampling.Setting(
+            engine=client,
+            environment=lambda home, more: dict(more),
+            probe_adapter="tf_session",
+            placement_environment=lambda _: {},
+            compile_log=None,
+            ceiling_flops=1e12,
+            timeout_s=20.0,
+            operand_seed=1,
+            raw=folder / "raw",
+            load=dict,
+            watch=watch,
+            caches=levels.Folders(folder / "kept"),
+        )
+        return sampling.take(setting, Planned("probe", "probe", "", 0), None, 0)
+
+
+def test_a_sample_whose_container_did_not_start_has_the_class_and_the_raw_text(tmp_path):
+    """Fault: the row says "exit code 125"; the file that it names is empty, or there is none."""
+    words = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
+    sample = taken(tmp_path, Client(words, 125))
+    assert (sample.status, sample.reason.code) == ("crashed", "toolkit_missing")
+    assert "nvidia-ctk" in sample.reason.next_step
+    assert words in (tmp_path / sample.reason.raw_file).read_text()
+    lost = taken(
+        tmp_path / "b", Client(HOOK + "initialization error: nvml error: driver not loaded: unknown.", 125)
+    )
+    assert (lost.status, lost.reason.code) == ("unavailable", "driver_not_loaded")
+
+
+def test_unknown_words_stay_and_are_quoted(tmp_path):
+    """Fault: an engine's failure that nobody knows is given a class, or its words are nowhere."""
+    sample = taken(tmp_path, Client("docker: Error response from daemon: the moon is full.", 125))
+    assert sample.reason.code == "crashed" and "the moon is full" in sample.reason.text
+    assert "the moon is full" in (tmp_path / sample.reason.raw_file).read_text()
+
+
+@pytest.mark.parametrize("code", [125, 126, 127])
+def test_the_program_s_own_exit_code_is_not_the_engine_s(tmp_path, code):
+    """Fault: a program in a container that ended with 125 to 127 is taken for an engine that could not start it."""
+    words = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
+    sample = taken(tmp_path, Client(words, code, first='echo "my own words" > "$0/stderr.txt"'))
+    assert sample.reason.code == "crashed" and f"exit code {code}" in sample.reason.text
+    assert "my own words" in sample.reason.text and sample.reason.raw_file.endswith("/stderr.txt")

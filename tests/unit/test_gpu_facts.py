@@ -86,7 +86,9 @@ def test_nvidia_smi_where_nvml_is_silent():
     assert (gpu.index, gpu.name, gpu.driver, gpu.capability) == (1, "Tesla K80", "418.87.00", None)
     assert (gpu.memory_total_bytes, gpu.memory_used_bytes) == (11441 * 2**20, None)
     assert (gpu.compute_mode, gpu.pstate, gpu.holders) == ("exclusive_process", "P8", None)
-    told = gpu_facts.gather(silent(), lambda: {"present": True, "why": "", "gpus": [{**row, "compute_cap": "3.7"}]})
+    told = gpu_facts.gather(
+        silent(), lambda: {"present": True, "why": "", "gpus": [{**row, "compute_cap": "3.7"}]}
+    )
     assert told.gpus[0].capability == "3.7"
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
-from suite import collect, journal, words
+from suite import collect, compare, compare_text, journal, selftest, words
 from suite.cli import cli
 from suite.stack import ROOT, names
 
@@ -18,10 +20,17 @@ EXAMPLES = ROOT / "results" / "examples"
 SHOWN = re.compile(r'<!-- output: (\S+)(?: from "([^"]+)" to "([^"]+)")? -->\n```text\n(.*?)```', re.DOTALL)
 
 
+def whole(folder: Path) -> str:
+    if (folder / collect.COMPARISON).exists():
+        comparison = selftest.read(folder)
+        return compare_text.text(comparison, compare.judged(folder, comparison))
+    run = journal.read_run(folder)
+    samples, notes = journal.read_samples(folder)
+    return collect.text(run, samples, notes)
+
+
 def printed(folder: str, begin: str, end: str) -> str:
-    run = journal.read_run(ROOT / folder)
-    samples, notes = journal.read_samples(ROOT / folder)
-    text = collect.text(run, samples, notes)
+    text = whole(ROOT / folder)
     if begin:
         text = text[text.index(f"\n{begin}") + 1 : text.index(f"\n{end}\n")]
     return text
@@ -30,7 +39,7 @@ def printed(folder: str, begin: str, end: str) -> str:
 def test_the_examples_in_readme_are_what_this_version_prints():
     """Fault: an example that was typed, or that an older version printed."""
     found = SHOWN.findall(README)
-    assert len(found) == README.count("<!-- output:") == 2
+    assert len(found) == README.count("<!-- output:") == 3
     for folder, begin, end, block in found:
         assert block.strip() == printed(folder, begin, end).strip(), folder
 
@@ -38,8 +47,9 @@ def test_the_examples_in_readme_are_what_this_version_prints():
 def test_no_example_is_wider_than_a_terminal():
     """Fault: a table that wraps in 80 columns."""
     for folder in sorted(EXAMPLES.iterdir()):
-        if (folder / "run.json").exists():
-            assert max(len(line) for line in printed(str(folder.relative_to(ROOT)), "", "").splitlines()) <= 80
+        if folder.is_dir():
+            lines = [line for line in whole(folder).splitlines() if not line.startswith("make ")]  # to be pasted
+            assert max(len(line) for line in lines) <= 80
 
 
 @pytest.mark.parametrize(
@@ -55,9 +65,21 @@ def test_stored_examples_still_collect_to_the_same_bytes(folder, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in EXAMPLES.glob("*/comparison.json")), ids=lambda p: p.name
+)
+def test_stored_comparisons_still_collect_to_the_same_bytes(folder, tmp_path):
+    """Fault: as above, for what was measured side by side."""
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy)
+    compare.derive(copy)
+    for name in ("table.md", "table.csv"):
+        assert (copy / name).read_bytes() == (folder / name).read_bytes(), name
+
+
 def test_examples_tell_no_path_and_a_clean_tree():
     """Fault: somebody's home folder in a published result; a result of code that no commit holds."""
-    for path in EXAMPLES.glob("*/run.json"):
+    for path in EXAMPLES.rglob("run.json"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r'"/(root|home|tmp|work|Users)/', text), path
         assert journal.read_run(path.parent).coldwarm["git_dirty"] is False, path

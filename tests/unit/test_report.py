@@ -3,23 +3,28 @@
 
 from __future__ import annotations
 
+import csv
+import functools
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
-from suite import collect
+from suite import cli, collect, measure, units
 from suite.exits import Exit
 from suite.records import Sample
 from suite.report import markup, page, write
 from suite.report.view import view
 from suite.stack import ROOT
+from suite.stats import Estimate
 from tests import reports
 from tests.reports import BENCH, HOSTILE, REPRODUCE, Page
-from tests.unit.test_replay import replayed
+from tests.synthetic import RECORDING, STACK
 
 REFERENCE = re.compile(r"url\(\s*['\"]?(?!#)|@import", re.IGNORECASE)
 
@@ -166,10 +171,15 @@ def test_the_table_has_every_cell_with_status_n_and_interval(made):
     """Fault: a cell left out of the page because it has no time; an interval or a count that only a tooltip has."""
     run, samples = reports.read()
     words = made.words()
+    shown = [row for row in view(run, samples).cells if row.cold and row.warm and row.ratio]
     for row in view(run, samples).cells:
         status = row.count.text() if row.cold else f"{row.count.status} ({row.count.text()})"
         assert status in words
-    assert "[590, 730]" in words and "661" in words and "* shift 1/3" in words
+    for row in shown:
+        number, _, interval = units.with_interval(row.ratio).partition(" ")
+        assert interval.startswith("[") and interval in words and number in words
+        assert all(f"* {state} {many}/{row.count.ok}" in words for state, many in row.not_steady.items())
+    assert len(shown) == 9 and any(row.not_steady for row in shown)
     rows = [each for each in made.all("th") if each.get("scope") == "row" and "data-value" in each]
     assert len(rows) == len(run.plan.cells)
 
@@ -178,11 +188,18 @@ def test_the_verdict_says_the_widest_gap(made):
     """Fault: a verdict that is no sentence of these numbers."""
     [at] = [place for place, (tag, attributes) in enumerate(made.elements) if attributes.get("id") == "verdict"]
     assert made.elements[at][0] == "p"
+    with (BENCH / collect.TABLE_CSV).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    row = max(rows, key=lambda each: float(each["ratio"] or 0))
+    ratio, low, high = (float(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
+    cold, warm, start_up = (units.seconds(float(row[f"{name}_s"])) for name in ("cold", "warm", "start_up"))
+    assert row["n"] == "50" and ratio > 100
     assert (
-        "The first call costs up to 661 [590, 730] times a later one: XLA_CPU (jit) at n = 50, 73.8 ms cold and "
-        "112 us warm; before that its process pays 1.76 s to start up." in made.words()
+        f"The first call costs up to {units.with_interval(Estimate(ratio, low, high, 3))} times a later one: "
+        f"{row['target']} ({row['placement']}) at n = 50, {cold} cold and {warm} warm; "
+        f"before that its process pays {start_up} to start up." in made.words()
     )
-    assert "9 of 18 cells show a time; withheld: 9 unavailable." in made.words()
+    assert "9 of 18 cells show a time; withheld: 9 unavailable" in made.words()
 
 
 def test_a_run_without_samples():
@@ -228,14 +245,15 @@ def test_marks_that_nobody_may_miss():
 
 def test_command_and_environment_are_there(made):
     """Fault: numbers that nobody can make again."""
-    words = made.words()
-    assert "python -m suite bench --stack tf2.21-cuda12" in words
+    words, (run, _) = made.words(), reports.read()
+    assert shlex.join(run.command) in words
     for text in (
-        "2.21.0",
-        "Intel(R) Xeon(R) Processor",
-        "1092463897",
-        "local",
-        "c14d82b832a3d4f5076cb1c9dbe1c63a1583320a",
+        run.environment["packages"]["tensorflow"],
+        run.host["cpu_model"],
+        str(run.plan.seed),
+        run.engine["why"],
+        run.coldwarm["git_commit"],
+        run.run_id,
     ):
         assert text in words, text
 
@@ -294,23 +312,35 @@ def test_report_of_no_run_says_what_to_name(tmp_path):
     assert done.returncode == Exit.USAGE and "run.json" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_run_leaves_its_report(tmp_path):
+@pytest.fixture
+def replaying(tmp_path, monkeypatch) -> Callable[[], Exit]:
+    """Return a function that runs the whole command `bench`, its samples replayed."""
+    monkeypatch.setattr(measure, "run", functools.partial(measure.run, recording=RECORDING))
+    words = ["--stack", STACK, "--targets", "CPU,XLA_CPU", "--shapes", "500", "--samples", "1"]
+    return lambda: Exit(cli.main(["bench", *words, "--out", str(tmp_path / "out")]))
+
+
+def test_a_command_leaves_its_report(tmp_path, replaying, capsys):
     """Fault: a run without a report, or one that is not what `report` makes of the same folder."""
-    _, folder, _ = replayed(tmp_path, samples="1")
-    left = (folder / write.REPORT).read_bytes()
-    assert write.write(folder).read_bytes() == left
+    replaying()
+    [left] = (tmp_path / "out").glob(f"{STACK}/*/{write.REPORT}")
+    before = left.read_bytes()
+    assert write.write(left.parent).read_bytes() == before and b"<svg" in before
+    said = capsys.readouterr().err.split()
+    assert str(left) in said and " ".join(said).index("results:") < " ".join(said).index("report:")
 
 
-def test_a_report_that_cannot_be_made_is_no_failed_run(tmp_path, monkeypatch, capsys):
+def test_a_report_that_cannot_be_made_is_no_failed_run(tmp_path, replaying, monkeypatch, capsys):
     """Fault: minutes of measuring end as an error because a picture of them cannot be drawn."""
+    wanted = replaying()
 
     def broken(folder):
         raise RuntimeError("no font at all")
 
     monkeypatch.setattr(write, "write", broken)
-    code, folder, _ = replayed(tmp_path, samples="1")
-    assert code in (Exit.DONE, Exit.CELLS_FAILED) and (folder / collect.TABLE_MD).exists()
-    assert not (folder / write.REPORT).exists()
+    assert replaying() is wanted
+    assert len(list((tmp_path / "out").glob(f"{STACK}/*/{collect.TABLE_MD}"))) == 2
+    assert len(list((tmp_path / "out").glob(f"{STACK}/*/{write.REPORT}"))) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "report.html cannot be made: no font at all; make report RUN=" in said
 

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import get_args, get_type_hints
+
+import msgspec
 import pytest
 
 from suite import stack_pages
+from suite.stack import ROOT, Definition
 from suite.stack_pages import PARTS, definitions
 
 
@@ -38,3 +43,26 @@ def test_a_page_without_its_lines_is_refused():
     for bad in ("", good.replace("end of x", "end"), good.replace("<!-- x:", "<!-- y:")):
         with pytest.raises(ValueError, match="no lines"):
             stack_pages.written(bad, "x", "| new |")
+
+
+def fields(table: type) -> Iterator[str]:
+    """Return the names of all fields of a table and of the tables in it."""
+    for name, kind in get_type_hints(table).items():
+        yield name
+        for each in (kind, *get_args(kind)):
+            if isinstance(each, type) and issubclass(each, msgspec.Struct):
+                yield from fields(each)
+
+
+def test_every_field_of_a_stack_file_is_documented():
+    """Fault: a field that code reads and docs/stacks.md does not know, or one there that no code reads."""
+    page = (ROOT / "docs" / "stacks.md").read_text(encoding="utf-8")
+    section = page[page.index("## Fields") : page.index("## What a stack is")]
+    known = set(fields(Definition)) - {"cuda", "cudnn"}  # the two of built_with and ships, told in words
+    documented = {
+        word.strip("[]")
+        for line in section.splitlines()
+        if line.startswith("| `")
+        for word in line.split("`")[1::2]
+    }
+    assert known - {part for word in documented for part in word.split(".")} == set()
