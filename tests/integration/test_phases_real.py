@@ -68,7 +68,7 @@ tf_session.Adapter.__init__ = remember
 def after_the_other_target(self, name):
     if name == "build":  # as a loop over targets in one process reaches this one's call
         for device in ("/device:XLA_CPU:0", "/device:CPU:0"):
-            other = tf_session.Adapter({"device": device, "modules_folder": ""}, 0)
+            other = tf_session.Adapter({"device": device, "precision": "default", "modules_folder": ""}, 0)
             other._tf = made[0]._tf
             other.open()
             other.place(matmul.operand(50, 1, "float32"))

@@ -39,7 +39,8 @@ def shape(text: str) -> list[str]:
 def test_the_commands_are_there():
     """Fault: README's blocks are no longer found, and nothing is tested."""
     assert COMMANDS[0] == "make bench STACK=tf1.14-cuda10"
-    assert [line.split()[1] for line in COMMANDS] == ["bench", "reproduce", "list", "doctor", "bench", "collect"]
+    verbs = ["bench", "reproduce", "compare", "list", "doctor", "bench", "bench", "doctor", "selftest", "collect"]
+    assert [line.split()[1] for line in COMMANDS] == verbs
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -48,9 +49,14 @@ def test_a_command_of_readme(clone, command):
     done = subprocess.run(
         ["sh", "-c", command], cwd=clone, env=making.environment(), capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert max(len(line) for line in done.stdout.splitlines()) <= 80
     verb = command.split()[1]
+    if verb in ("compare", "selftest"):  # what they find is this machine's affair
+        last = [line for line in done.stderr.splitlines() if line.startswith("coldwarm: exit ")][-1]
+        assert last.split()[2] in ("0", "1", "6"), done.stderr[-3000:]
+    else:
+        assert done.returncode == 0, done.stderr[-3000:]
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("make ")]  # those are to be pasted
+    assert max(len(line) for line in lines) <= 80
     if verb in ("bench", "reproduce", "collect", "doctor"):
         assert done.stderr.splitlines()[-1] == "coldwarm: exit 0 (done)"
     if command == COMMANDS[0]:
