@@ -148,7 +148,8 @@ def test_a_uid_without_a_passwd_entry(built, engine, tmp_path, require):
     request = {
         "v": 1, "events": str(out / "events.jsonl"), "kind": "fresh", "adapter": "tf_session",
         "device": "/device:CPU:0",
-        "placement": "device", "precision": "default", "level": "jit", "n": 50, "seed": 1, "dtype": "float32", "warm_calls": None,
+        "placement": "device", "precision": "default", "level": "jit", "n": 50, "seed": 1,
+        "dtype": "float32", "warm_calls": None,
         "warm_s": 0.0, "modules_folder": str(out / "modules"), "spawn_s": time.monotonic(),
     }  # fmt: skip
     (out / "request.json").write_text(json.dumps(request))

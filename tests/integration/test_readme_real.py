@@ -30,7 +30,7 @@ def shape(text: str) -> list[str]:
     out = []
     for line in text.splitlines():
         line = re.sub(r" \(\d+!\)", "", line)  # how many samples are tagged is the machine's affair
-        line = re.sub(r"\[[^\]]*\d[^\]]*\]", "[]", line)
+        line = re.sub(r"\[[^\]]*\d[^\]]*\]( (us|ms|s)\b)?", "[]", line)
         line = re.sub(r"\d[\w.,:-]*( (us|ms|s)\b)?\*?", "#", line)
         out.append(re.sub(r"-{2,}", "--", " ".join(line.split())))
     return out
