@@ -82,7 +82,7 @@ def _rows(rows: Sequence[Row], style: str) -> str:
         ratio = units.with_interval(row.verdict.ratio) if row.verdict.ratio else "-"
         word = row.verdict.word
         if word == "AMBIGUOUS":
-            word = "not told" if row.verdict.p_adjusted is None else "no difference"  # type: ignore[assignment]
+            word = "not told" if row.verdict.p_adjusted is None else "none found"  # type: ignore[assignment]
         body.append(
             [row.a.cell.target, row.a.cell.placement, row.a.cell.n, row.quantity, ours, theirs, ratio, word]
         )
