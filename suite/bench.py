@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suite import classify, collect, estimate, journal, plan, progress, requeue, rows, sampling
+from suite import classify, collect, estimate, journal, plan, progress, requeue, rows, sample_record, sampling
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.journal import Journal
@@ -235,7 +235,7 @@ class Bench:
 
     def _not_run(self, planned: Planned) -> Sample:
         reason, status = self._settled[planned.cell]
-        sample = sampling.not_run(planned, self._next(), status, reason, self._devices)
+        sample = sample_record.not_run(planned, self._next(), status, reason, self._devices)
         self._keep(sample)
         return sample
 

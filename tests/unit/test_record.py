@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from suite import classify, sampling
+from suite import classify, sample_record
 from suite.events import Events
 from suite.launch import Outcome
 from suite.records import Caches, Cell, Planned, Sample, to_json
@@ -74,7 +74,7 @@ def judged(told: dict[str, dict[str, Any]], **given: Any) -> Sample:
     """Return the record; it must be strict JSON whatever the worker told."""
     how = {"exit_code": 0, "signal": None, "ended_by": "itself", "executing_s": SPAWN + 0.01, **given}
     kind, cell, caches = how.pop("kind", "prepared"), how.pop("cell", CELL), how.pop("caches", Caches())
-    sample = sampling.record(
+    sample = sample_record.record(
         Planned(id="s", kind=kind, cell="CPU.device.100", block=2),
         cell,
         5,
