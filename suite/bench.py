@@ -9,12 +9,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suite import classify, collect, estimate, journal, plan, progress, requeue, rows, sample_record, sampling
+from suite import (
+    classify,
+    collect,
+    estimate,
+    host,
+    journal,
+    plan,
+    progress,
+    requeue,
+    rows,
+    sample_record,
+    sampling,
+)
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.journal import Journal
 from suite.records import Cell, Planned, Reason, Run, Sample, Status
 from suite.sampling import Setting
+from suite.visible import VARIABLE
 from suite.watch import Watch
 
 #: A pilot with one of these says what every sample of its cell would say: they are not run.
@@ -155,9 +168,13 @@ class Bench:
         self._estimator.learn_process(sample.wall_s or 3.0)
         raw = f"{journal.RAW}/{sample.id}/stderr.txt"
         said = sampling.words_of(self.setting.raw / sample.id / "stderr.txt", 10**6)
+        variables = self.setting.environment(Path("HOME"), {}) if host.nvidia_driver_loaded() else {}
+        visible = variables.get(VARIABLE)
         for cell in self._cells.values():
             if cell.device not in self._devices and cell.id not in self._settled:
-                self._settled[cell.id] = classify.unavailable(cell.device, self._devices, raw, said)
+                self._settled[cell.id] = classify.unavailable(
+                    cell.device, self._devices, raw, said, variables.get(VARIABLE)
+                )
         return sample
 
     def _pilot(self, planned: Planned) -> Sample | None:

@@ -15,6 +15,7 @@ from suite.engines.errors import known
 from suite.events import Events
 from suite.launch import Outcome
 from suite.records import Reason, Status
+from suite.visible import why_hidden
 
 #: Where samples of a cell differ, it takes the first of these that one of them has.
 WORST_FIRST: tuple[Status, ...] = (
@@ -76,10 +77,13 @@ def _failure(failure: Mapping[str, Any], where: str, raw_file: str, stderr: str)
     return Reason("exception", text, "The raw file holds the traceback.", raw_file), "crashed"
 
 
-def unavailable(device: str, devices: Sequence[str], raw_file: str | None, stderr: str = "") -> Ending:
+def unavailable(
+    device: str, devices: Sequence[str], raw_file: str | None, stderr: str = "", visible: str | None = None
+) -> Ending:
     """Return the ending of a sample whose device does not exist in this process.
 
-    ``stderr``: the framework's own words, which may name the CUDA library or the driver's fault that keeps it away.
+    ``stderr``: the framework's own words, which may name the CUDA library or the driver's fault that keeps it away;
+    ``visible``: the process's CUDA_VISIBLE_DEVICES, None where it has none.
     """
     kind = device.split(":")[1] if ":" in device else device
     if "GPU" in kind:
@@ -91,8 +95,12 @@ def unavailable(device: str, devices: Sequence[str], raw_file: str | None, stder
             return Reason(found.code, f"no {kind}: {found.text}", found.next_step, raw_file), _BY_ENGINE[
                 found.code
             ]
-    text = f"no {kind}: the framework sees {', '.join(_short(each) for each in devices)}"
-    return Reason("no_device", text, "make doctor says why.", raw_file), "unavailable"
+    sees = f"the framework sees {', '.join(_short(each) for each in devices)}"
+    hidden = why_hidden(visible) if "GPU" in kind else ""
+    if hidden:
+        step = "Unset the variable, or name a GPU as nvidia-smi -L does: GPU=0, or GPU=<its UUID>."
+        return Reason("hidden_by_variable", f"no {kind}: {hidden}; {sees}", step, raw_file), "unavailable"
+    return Reason("no_device", f"no {kind}: {sees}", "make doctor says why.", raw_file), "unavailable"
 
 
 #: Failures that leave a sample without its GPU, and what they are as a status; all others are crashes.
