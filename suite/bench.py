@@ -172,9 +172,7 @@ class Bench:
         visible = variables.get(VARIABLE)
         for cell in self._cells.values():
             if cell.device not in self._devices and cell.id not in self._settled:
-                self._settled[cell.id] = classify.unavailable(
-                    cell.device, self._devices, raw, said, variables.get(VARIABLE)
-                )
+                self._settled[cell.id] = classify.unavailable(cell.device, self._devices, raw, said, visible)
         return sample
 
     def _pilot(self, planned: Planned) -> Sample | None:
