@@ -7,6 +7,9 @@ nothing of frameworks; NumPy is the stack's own and imported only when a framewo
 """
 
 import math
+import os
+
+import limits
 
 OP = "matmul"
 
@@ -32,6 +35,8 @@ BOUND_C = {"tf_session": _EIGEN_AND_ONEDNN, "tf_function": _EIGEN_AND_ONEDNN}
 
 #: Rows taken at a time, so that float64 copies stay below about 64 MB at n = 15000.
 _CHUNK_BYTES = 64 * 1000 * 1000
+#: Each holds up to 4 such copies.
+_MOST_THREADS = 8
 
 
 def flops(n):
@@ -70,25 +75,43 @@ def reference(m):
 
     n = m.shape[0]
     step = max(1, int(_CHUNK_BYTES // (8 * n)))
-    column_sums = numpy.zeros(n)
-    column_scales = numpy.zeros(n)
-    for begin in range(0, n, step):
-        part = m[begin : begin + step].astype(numpy.float64)
-        column_sums += part.sum(axis=0)
-        column_scales += numpy.abs(part).sum(axis=0)
+    chunks = [slice(begin, begin + step) for begin in range(0, n, step)]
+
+    def columns(rows):
+        part = m[rows].astype(numpy.float64)
+        total = part.sum(axis=0)
+        return total, numpy.abs(part, out=part).sum(axis=0)
+
+    # Added up in the order of the chunks, whichever thread was first: the same bits each time.
+    sums = _in_threads(columns, chunks)
+    column_sums = sum((each[0] for each in sums), numpy.zeros(n))
+    column_scales = sum((each[1] for each in sums), numpy.zeros(n))
     last_row = m[n - 1].astype(numpy.float64)
     out = {name: numpy.empty(n) for name in ("rows", "last", "rows_scale", "last_scale")}
-    for begin in range(0, n, step):
-        part = m[begin : begin + step].astype(numpy.float64)
-        size = numpy.abs(part)
-        rows = slice(begin, begin + step)
+
+    def products(rows):
+        part = m[rows].astype(numpy.float64)
         out["rows"][rows] = (part * column_sums).sum(axis=1)
         out["last"][rows] = (part * last_row).sum(axis=1)
+        size = numpy.abs(part, out=part)
         out["rows_scale"][rows] = (size * column_scales).sum(axis=1)
         out["last_scale"][rows] = (size * numpy.abs(last_row)).sum(axis=1)
+
+    _in_threads(products, chunks)
     out["scalar"] = float(out["rows"].sum())
     out["scalar_scale"] = float(out["rows_scale"].sum())
     return out
+
+
+def _in_threads(function, items):
+    """Return ``function`` of each item, in their order; NumPy computes without Python's lock."""
+    if len(items) < 2:
+        return [function(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor
+
+    workers = min(len(items), limits.threads() or os.cpu_count() or 1, _MOST_THREADS)
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, items))
 
 
 def errors(outputs, expected, adapter, dtype, precision):
