@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench reproduce selftest compare build image-save image-load list doctor collect report test test-fast lint lock clean
+.PHONY: help bench reproduce selftest compare build image-save image-load list doctor collect report test test-fast test-gpu lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -38,7 +38,7 @@ help:
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do; all stacks against a GPU: CAPABILITY=8.6'
 	@echo 'make collect             the tables of stored runs again'
 	@echo 'make report RUN=...      report.html of a stored run again (CHARTS=svg or png: files)'
-	@echo 'make test | test-fast | lint | lock | clean'
+	@echo 'make test | test-fast | test-gpu | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'
 	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON FORMAT LAYOUT'
@@ -75,6 +75,9 @@ test:
 
 test-fast:
 	@$(TEST_HOST); "$$py" -m nox -s tests -- -m 'not real'
+
+test-gpu:
+	@$(TEST_HOST); COLDWARM_REQUIRE=gpu $(if $(call given,PYTHON),COLDWARM_GPU_PYTHON=$(call quoted,PYTHON)) "$$py" -m nox -s tests_gpu
 
 lint:
 	@$(TEST_HOST); "$$py" -m nox -s lint

@@ -95,6 +95,12 @@ def tests(session):
 
 
 @nox.session(python=False)
+def tests_gpu(session):
+    """Run the tests that need an NVIDIA GPU; COLDWARM_GPU_PYTHON names a Python that has the frameworks."""
+    session.run(sys.executable, "-m", "pytest", "-rA", "tests/gpu", *session.posargs, external=True)
+
+
+@nox.session(python=False)
 def lint(session):
     """Check style and types."""
     session.run(sys.executable, "-m", "ruff", "check", ".", external=True)

@@ -26,7 +26,7 @@ _WORDS: dict[str, str] = {
     "profile": "quick, full or publish. Default: quick.",
     "level": "process (caches kept), jit (new empty caches) or disk (files dropped, too). Default: jit.",
     "placement": "device, jit or all.",
-    "dtype": "In this version: float32.",
+    "dtype": "float32, or bfloat16 where the stack has it (PyTorch).",
     "precision": "default or ieee.",
     "gpu": "Index or UUID of the GPU.",
     "cpus": "CPUs' worth of time that a container may use, such as 0.5. Default: no limit.",

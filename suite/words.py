@@ -16,7 +16,7 @@ from suite.plan import PROFILES, Profile
 from suite.stack import ROOT, TARGETS, Wheels
 
 SMALLEST_N, LARGEST_N = 2, 46_000
-DTYPES = ("float32",)
+DTYPES = ("float32", "bfloat16")
 PRECISIONS = ("default", "ieee")
 PLACEMENTS = ("device", "jit", "all")
 WHEELS = ("cpu", "cuda")

@@ -12,9 +12,10 @@ from functools import partial
 
 import pytest
 
-from suite import pythons
+from suite import host, pythons
 from suite.engines import daemon
 from suite.errors import SuiteError
+from suite.telemetry.gpu import Gpus
 
 #: Parts that must be there, separated by commas: set by CI, where a skipped test would be no test.
 REQUIRED = frozenset(part for part in os.environ.get("COLDWARM_REQUIRE", "").split(",") if part)
@@ -64,6 +65,13 @@ def chromium() -> str | None:
     return next((path for path in found if path), None)
 
 
+def _gpu() -> str:
+    if not host.nvidia_driver_loaded():
+        return "no NVIDIA driver is loaded"
+    gpus = Gpus(print)
+    return "" if gpus.count() else gpus.error or "NVML shows no GPU"
+
+
 def _browser() -> str:
     return "" if chromium() else f"none of {', '.join(BROWSERS)} is on PATH: apt-get install chromium"
 
@@ -80,6 +88,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "podman": partial(_engine, "podman"),
     "stand_in": _stand_in,
     "browser": _browser,
+    "gpu": _gpu,
 }
 
 

@@ -18,6 +18,7 @@ UNIT_ROUNDOFF = {
     ("float32", "ieee"): 2.0**-24,
     ("float32", "tf32"): 2.0**-11,
     ("float32", "bf16"): 2.0**-9,
+    ("bfloat16", "bf16"): 2.0**-9,
 }
 
 #: c in the bound c * u * sqrt(n) * |M| (|M|^T 1): up to which n, and for which output. Calibrated at n = 8 to 4096
@@ -45,10 +46,11 @@ def flops(n):
 
 
 def operand(n, seed, dtype):
-    """Return M, shape (n, n), of NumPy ``dtype``: uniform(-1, 1) / sqrt(n) from the legacy seeded stream.
+    """Return M, shape (n, n): uniform(-1, 1) / sqrt(n) from the legacy seeded stream.
 
     ``RandomState`` gives the same stream in every NumPy version (NEP 19), so two stacks multiply the same
-    numbers.
+    numbers. ``dtype`` is NumPy's, or "bfloat16", which NumPy lacks: then float32 whose values bfloat16 can hold, so
+    that an adapter's cast is exact and the reference is of the very numbers that are multiplied.
     """
     import numpy
 
@@ -56,7 +58,19 @@ def operand(n, seed, dtype):
     values *= 2.0
     values -= 1.0
     values /= math.sqrt(n)
+    if dtype == "bfloat16":
+        return _as_bfloat16(values.astype("float32"))
     return values.astype(dtype)
+
+
+def _as_bfloat16(values):
+    """Round float32 to bfloat16's 8 bits, ties to even, and keep them in float32. No value may be NaN."""
+    import numpy
+
+    bits = values.view(numpy.uint32)
+    bits += numpy.uint32(0x7FFF) + ((bits >> numpy.uint32(16)) & numpy.uint32(1))
+    bits &= numpy.uint32(0xFFFF0000)
+    return values
 
 
 def reference(m):

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from suite import host, levels, plan, sampling
 from suite.engines import WORKER
 from suite.engines.local import Local
 from suite.records import Planned, Sample
 from suite.stack import Stack
+from suite.telemetry.machine import Watched
 from suite.watch import Watch
 from suite.worker_env import clean_environment
 
@@ -26,6 +30,8 @@ class Taker:
     python: Path
     folder: Path
     stack: Stack
+    watched: Watched | None = None
+    """What knows the ceiling of the GPU, where one is measured."""
 
     def __post_init__(self) -> None:
         self.ceiling_flops = host.float32_ceiling_flops(host.fingerprint())[0]
@@ -40,6 +46,10 @@ class Taker:
         warm_calls: int = 30,
         worker: Path = WORKER,
         timeout_s: float = 120.0,
+        precision: str = "default",
+        dtype: str = "float32",
+        environment: Mapping[str, str] = MappingProxyType({}),
+        more: Mapping[str, Any] = MappingProxyType({}),
     ) -> Sample:
         """Take one sample; return its record."""
         planned = Planned(f"{kind}.{next(_NUMBERS)}", kind, f"{target}.{placement}.{n}", 1)  # type: ignore[arg-type]
@@ -48,8 +58,8 @@ class Taker:
         with Watch({}) as watch:
             setting = sampling.Setting(
                 engine=Local(python=self.python, worker=worker),
-                environment=lambda home, more: clean_environment(
-                    os.environ, home, {**definition.environment, **more}
+                environment=lambda home, its: clean_environment(
+                    os.environ, home, {**definition.environment, **its, **environment}
                 ),
                 probe_adapter=definition.adapter,
                 placement_environment=lambda _: how.environment,
@@ -61,19 +71,20 @@ class Taker:
                 load=dict,
                 watch=watch,
                 caches=levels.Folders(self.folder / "kept"),
+                watched=self.watched,
             )
             [cell] = plan.cells(
                 self.stack,
                 [target],
                 placement,
                 [n],
-                dtype="float32",
-                precision="default",
+                dtype=dtype,
+                precision=precision,
                 level="jit",
                 python=definition.python.default,
                 engine="local",
             )
-            return sampling.take(setting, planned, cell, 0, warm_calls=warm_calls)
+            return sampling.take(setting, planned, cell, 0, warm_calls=warm_calls, more=more)
 
     def raw(self, sample: Sample, name: str) -> str:
         """Return one of a sample's raw files."""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests that need an NVIDIA GPU: ``make test-gpu``, with PYTHON= a Python that has the frameworks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from suite import environment, stack
+from suite.telemetry import machine
+from tests.gpu.paths import STACKS
+from tests.integration.harness import Taker
+
+#: An interpreter that has the frameworks already; without it the stacks' own environments are made from their locks.
+ADOPTED = os.environ.get("COLDWARM_GPU_PYTHON")
+
+
+@pytest.fixture(scope="session")
+def gpu(require) -> machine.Watched:
+    """What watches GPU 0; skips the test where there is none."""
+    require("gpu")
+    return machine.watch("0", None, print)
+
+
+@pytest.fixture
+def on(gpu, tmp_path: Path) -> Callable[[str], Taker]:
+    """Return a function that gives what takes samples of "jax" or "torch"."""
+
+    def taker(name: str) -> Taker:
+        chosen = stack.load(STACKS[name])
+        minor = chosen.definition.python.default
+        if ADOPTED:
+            made = environment.adopt(chosen, ADOPTED, environ=os.environ)
+        else:
+            wheels = environment.wheels_for(chosen)
+            made = environment.prepare(chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print)
+        return Taker(made.python, tmp_path / "raw", chosen, watched=gpu)
+
+    return taker
+
+
+@pytest.fixture
+def suite_run(gpu, tmp_path: Path) -> Callable[..., tuple[int, dict[str, dict]]]:
+    """Return a function that runs ``python -m suite bench`` and gives its exit code and its samples by id."""
+
+    def run(name: str, *flags: str, variables: dict[str, str] | None = None) -> tuple[int, dict[str, dict]]:
+        adopt = ["--python", ADOPTED, "--adopt", "1"] if ADOPTED else []
+        out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
+        command = ["bench", "--stack", STACKS[name], "--engine", "local", "--out", str(out), *adopt, *flags]
+        done = subprocess.run(
+            [sys.executable, "-m", "suite", *command],
+            cwd=stack.ROOT,
+            env={**os.environ, **(variables or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = [line for path in out.glob("*/*/samples.jsonl") for line in path.read_text().splitlines()]
+        samples = {each["id"]: each for each in map(json.loads, lines)}
+        assert samples, done.stderr[-3000:]
+        return done.returncode, samples
+
+    return run

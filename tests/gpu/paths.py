@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stacks that are tested on a GPU, and how each reaches it."""
+
+STACKS = {"jax": "jax0.11-cuda13", "torch": "torch2.11-cuda13"}
+#: Target and placement.
+PATHS = {"jax": ("XLA_GPU", "jit"), "torch": ("GPU", "device")}
