@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from suite import rows, standing, stats, units
+from suite import rates, rows, standing, stats, units
 from suite.layout import heading, notes_text, table, title
 from suite.records import PHASES, Run, Sample
 from suite.remarks import WANTED, remarks
@@ -21,6 +21,7 @@ CSV_COLUMNS = (
     *("cold_s", "cold_low_s", "cold_high_s"),
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high", "ratio_half_width", "samples_for_5_percent"),
+    *("warm_flops", "precision_in_force", "ceiling_flops"),
     *("to_steady_s", "outliers", "tagged", "tags", "added", "added_cold_s", "added_warm_s"),
     *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads", "onednn"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
@@ -42,7 +43,8 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: 
     phases = _phases(target_rows, style)
     if phases:
         parts.append(title("Where the first result's time went (median of fresh samples)", markdown) + phases)
-    parts.append(notes_text([*remarks(samples, cell_rows, target_rows), *standing.notes(run), *notes], markdown))
+    told = [*remarks(samples, cell_rows, target_rows), *rates.notes(run, samples, cell_rows)]
+    parts.append(notes_text([*told, *standing.notes(run), *notes], markdown))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -52,7 +54,9 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in rows.cell_rows(run, samples):
+    cell_rows = rows.cell_rows(run, samples)
+    speed = rates.rates(run, samples, cell_rows)
+    for row in cell_rows:
         cell, count = row.cell, row.count
         line: dict[str, object] = {name: getattr(cell, name) for name in CELL_COLUMNS}
         line.update(status=count.status, ok=count.ok, planned=count.planned)
@@ -62,6 +66,10 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         _spread(line, "warm", row.warm, "_s")
         _spread(line, "ratio", row.ratio, "")
         line.update(_further(row))
+        rate = speed.get(cell.id)
+        if rate is not None:
+            line["warm_flops"], line["precision_in_force"] = repr(rate.flops), rate.precision
+            line["ceiling_flops"] = "" if rate.ceiling_flops is None else repr(rate.ceiling_flops)
         for name in ("cold", "warm"):
             line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
         line.update(_limits(samples))
