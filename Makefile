@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench reproduce selftest compare build image-save image-load list doctor collect report test test-fast test-gpu lint lock clean
+.PHONY: help bench reproduce selftest compare build image-save image-load list doctor collect export report test test-fast test-gpu lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -37,6 +37,7 @@ help:
 	@echo 'make list                the stacks, and what this machine has of them'
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do; all stacks against a GPU: CAPABILITY=8.6'
 	@echo 'make collect             the tables of stored runs again'
+	@echo 'make export              stored runs as tidy tables (RUNS="..." STACK=... FORMAT=csv or parquet TO=folder)'
 	@echo 'make report RUN=...      report.html of a stored run again (CHARTS=svg or png: files)'
 	@echo 'make test | test-fast | test-gpu | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
@@ -66,6 +67,10 @@ doctor:
 
 collect:
 	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)
+
+export:
+	@$(HOST); "$$py" -m suite export$(call flag,OUT,out)$(call flag,STACK,stack)$(call flag,FORMAT,format)$(call flag,TO,to)$(call \
+	  flag,RUNS,runs)
 
 report:
 	@$(HOST); "$$py" -m suite report$(call flag,CHARTS,charts) -- $(if $(call given,RUN),$(call quoted,RUN))

@@ -253,6 +253,40 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
 
 
 @cli.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--out", default=None, metavar="OUT", help="Folder with results. Default: results.")
+@click.option("--stack", default=None, metavar="STACK", help="Only runs of this stack.")
+@click.option("--format", "style", default=None, metavar="FORMAT", help="csv or parquet. Default: csv.")
+@click.option("--runs", default="", metavar="RUNS", help="Further PATHS, as RUNS= of compare.")
+@click.option(
+    "--to", default=None, metavar="TO", type=click.Path(path_type=Path), help="Where to. Default: results/export."
+)
+def export(
+    paths: tuple[Path, ...], out: str | None, stack: str | None, style: str | None, runs: str, to: Path | None
+) -> Exit:
+    """Write stored runs as tidy tables: a row a sample, a row a warm call, a row a pair.
+
+    PATHS are run folders, or folders with runs below them.
+
+    \b
+    $ python -m suite export results/examples --to /tmp/tidy
+    /tmp/tidy/samples.csv
+    /tmp/tidy/calls.csv
+    /tmp/tidy/pairs.csv
+    """
+    from suite import compare_stored
+    from suite import export as exporting
+    from suite import stack as stacks
+
+    results = Path(out) if out else stacks.ROOT / "results"
+    where = [*paths, *(Path(each).expanduser() for each in compare_stored.paths(runs))]
+    code, files = exporting.export(where or [results], to or results / "export", style, stack)
+    for path in files:
+        click.echo(path)
+    return code
+
+
+@cli.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "--charts", type=click.Choice(["svg", "png"]), default=None, help="Each chart as a file too, below charts/."
