@@ -18,7 +18,9 @@ WORDS = $(call flag,STACK,stack)$(call flag,ENGINE,engine)$(call flag,TARGETS,ta
   flag,TIMEOUT,timeout)$(call flag,RESUME,resume)$(call flag,OUT,out)$(call flag,PYTHON,python)$(call flag,WHEELS,wheels)$(call flag,ADOPT,adopt)
 
 COMPARED = $(call flag,STACKS,stacks)$(call flag,RUNS,runs)$(call flag,BASELINE,baseline)$(call flag,MARGIN,margin)$(call \
-  flag,ALLOW,allow)$(call flag,FAIL_ON,fail-on)$(call flag,FORMAT,format)$(call flag,LAYOUT,layout)
+  flag,ALLOW,allow)$(call flag,FAIL_ON,fail-on)
+# How tables are printed.
+VIEW = $(call flag,FORMAT,format)$(call flag,LAYOUT,layout)
 
 # Makes .venv from its hashed lock on first use and prints its Python.
 HOST = py=$$(python3 suite/bootstrap.py .venv requirements.lock) || exit
@@ -42,14 +44,15 @@ help:
 	@echo 'make test | test-fast | test-gpu | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'
-	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON FORMAT LAYOUT'
+	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON'
+	@echo 'How tables are printed: FORMAT=simple, github, grid, plain, html, latex or csv; LAYOUT=wide or long'
 
 bench reproduce selftest:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
-	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)
+	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)$(VIEW)
 
 compare:
-	@$(HOST); $(WATCH) "$$py" -m nox -s compare --$(COMPARED)$(WORDS)
+	@$(HOST); $(WATCH) "$$py" -m nox -s compare --$(COMPARED)$(WORDS)$(VIEW)
 
 build:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
@@ -66,7 +69,7 @@ doctor:
 	@$(HOST); "$$py" -m suite doctor$(call flag,STACK,stack)$(call flag,PYTHON,python)$(call flag,CAPABILITY,capability)
 
 collect:
-	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)
+	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)$(VIEW)
 
 export:
 	@$(HOST); "$$py" -m suite export$(call flag,OUT,out)$(call flag,STACK,stack)$(call flag,FORMAT,format)$(call flag,TO,to)$(call \

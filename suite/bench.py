@@ -22,6 +22,7 @@ from suite import (
     sample_record,
     sampling,
 )
+from suite.document import View
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.journal import Journal
@@ -341,7 +342,7 @@ def verdict(run: Run, samples: list[Sample], interrupted: bool) -> Exit:
     return first_that_applies(found)
 
 
-def finish(folder: Path, report: Callable[[str], None]) -> None:
+def finish(folder: Path, report: Callable[[str], None], view: View | None = None) -> None:
     """Derive the tables of a run that has ended, and print them."""
     try:
         run, samples, notes = collect.derive(folder)
@@ -349,4 +350,4 @@ def finish(folder: Path, report: Callable[[str], None]) -> None:
         what = f"{folder}: the tables cannot be written: {error.strerror or error}"
         next_step = "The samples are kept: make collect derives the tables."
         raise SuiteError(Exit.CELLS_FAILED, what, next_step) from error
-    report(collect.text(run, samples, notes))
+    report(collect.text(run, samples, notes, view))

@@ -48,10 +48,13 @@ _OF_COMPARE: dict[str, str] = {
     "margin": "Share within which two times are the SAME: 0.05, 5% or none. Default: 0.05.",
     "allow": "Fields that may differ all the same, such as threads: verdicts are marked.",
     "fail_on": "ambiguous (exit 1 on SLOWER, 6 on AMBIGUOUS), slower, or none. Default: ambiguous.",
-    "format": "simple, github, grid, plain, html, latex or csv. Default: simple.",
-    "layout": "wide (side by side, verdicts) or long (a row a stack and cell). Default: wide.",
 }
-_ALL_WORDS = {**_WORDS, **_OF_COMPARE}
+#: How tables are printed: no word of what is measured.
+_OF_VIEW: dict[str, str] = {
+    "format": "simple, github, grid, plain, html, latex or csv. Default: simple.",
+    "layout": "wide (a table for each question) or long (a row a cell). Default: wide.",
+}
+_ALL_WORDS = {**_WORDS, **_OF_COMPARE, **_OF_VIEW}
 
 _Command = Callable[..., Any]
 
@@ -74,7 +77,7 @@ def cli() -> None:
 
 
 @cli.command(epilog=click.style("Lists are separated by commas or spaces: --shapes 50,500"))
-@_with_words(*(name for name in _WORDS if name != "repeats"))
+@_with_words(*(name for name in _WORDS if name != "repeats"), *_OF_VIEW)
 def bench(**given: str | None) -> Exit:
     """Measure one stack: K fresh processes a cell, cold and warm apart, each number proven.
 
@@ -87,12 +90,13 @@ def bench(**given: str | None) -> Exit:
     XLA_CPU   device  500  55.9 ms  2.03 ms  27.5 [27, 29]       3/3 ok
     ...
     """
-    from suite import measure, resume, words
+    from suite import document, measure, resume, words
 
+    view = document.view({name: given.pop(name) for name in _OF_VIEW})
     earlier = resume.read(Path(given["resume"]), given) if given["resume"] else None
     if earlier is not None:
         given = earlier.words(given)
-    code, folder = measure.run(words.parse(given), os.environ, _command(), _print, earlier=earlier)
+    code, folder = measure.run(words.parse(given), os.environ, _command(), _print, earlier=earlier, view=view)
     measure.leave_report(folder)
     return code
 
@@ -114,6 +118,7 @@ def bench(**given: str | None) -> Exit:
         "python",
         "wheels",
         "adopt",
+        "format",
     )
 )
 def reproduce(**given: str | None) -> Exit:
@@ -127,15 +132,16 @@ def reproduce(**given: str | None) -> Exit:
     Verdict
     CANNOT BE TESTED HERE: its rule needs XLA_GPU and CPU at 10000 and 15000; ...
     """
-    from suite import measure, words
+    from suite import document, measure, words
 
-    code, folder = measure.run(words.parse(given), os.environ, _command(), _print, protocol="reproduce")
+    view = document.view({"format": given.pop("format")})
+    code, folder = measure.run(words.parse(given), os.environ, _command(), _print, protocol="reproduce", view=view)
     measure.leave_report(folder)
     return code
 
 
 @cli.command()
-@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume")))
+@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume")), "format")
 def selftest(**given: str | None) -> Exit:
     """Measure a stack against itself, interleaved: no difference may be found.
 
@@ -149,17 +155,18 @@ def selftest(**given: str | None) -> Exit:
     PASSED: no difference in 4 comparisons of the stack with itself
     """
     import suite.selftest as test
-    from suite import measure, words
+    from suite import document, measure, words
 
+    style = document.view({"format": given.pop("format")}).style
     given["samples"] = given["samples"] or str(test.SAMPLES)
-    code, folder = test.run(words.parse(given), os.environ, _command(), _print)
+    code, folder = test.run(words.parse(given), os.environ, _command(), _print, style=style)
     measure.leave_report(folder)
     return code
 
 
 @cli.command()
 @_with_words(
-    *_OF_COMPARE,
+    *(*_OF_COMPARE, *_OF_VIEW),
     *("engine", "targets", "shapes", "samples", "profile", "level", "placement", "dtype", "precision", "gpu"),
     *("cpus", "cpuset", "budget", "timeout", "out", "wheels"),
 )
@@ -233,7 +240,8 @@ def doctor(stack: str | None, python: str | None, capability: str | None) -> Exi
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--out", default=None, metavar="OUT", help="Folder with results. Default: results.")
 @click.option("--stack", default=None, metavar="STACK", help="Only runs of this stack.")
-def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit:
+@_with_words(*_OF_VIEW)
+def collect(paths: tuple[Path, ...], out: str | None, stack: str | None, **shown: str | None) -> Exit:
     """Derive the tables of stored runs again from their raw files.
 
     PATHS are run folders, or folders with runs below them.
@@ -245,11 +253,12 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
     run 20261202T070745Z-89a868, profile quick, 3 samples a cell
     ...
     """
+    from suite import document
     from suite import stack as stacks
     from suite.collecting import collect_all
 
     where = list(paths) or [Path(out) if out else stacks.ROOT / "results"]
-    return collect_all(where, stack, _print)
+    return collect_all(where, stack, _print, document.view(shown))
 
 
 @cli.command()

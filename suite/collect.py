@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from suite import journal, pair_tables, tables
+from suite.document import View
 from suite.records import Run, Sample
 
 TABLE_MD = "table.md"
@@ -26,16 +27,16 @@ def derive(folder: Path) -> tuple[Run, list[Sample], list[str]]:
     """
     run = journal.read_run(folder)
     samples, notes = journal.read_samples(folder)
-    journal.write_atomically(folder / TABLE_MD, text(run, samples, notes, style="github"))
+    journal.write_atomically(folder / TABLE_MD, text(run, samples, notes, View("github")))
     as_csv = pair_tables.as_csv if run.protocol == "reproduce" else tables.as_csv
     journal.write_atomically(folder / TABLE_CSV, as_csv(run, samples))
     return run, samples, notes
 
 
-def text(run: Run, samples: Sequence[Sample], notes: Sequence[str], style: str = "simple") -> str:
-    """Return a run's tables, whatever its protocol; ``style`` as in :func:`suite.tables.text`."""
+def text(run: Run, samples: Sequence[Sample], notes: Sequence[str], view: View | None = None) -> str:
+    """Return a run's tables, whatever its protocol."""
     of = pair_tables.text if run.protocol == "reproduce" else tables.text
-    return of(run, samples, notes, style)
+    return of(run, samples, notes, view)
 
 
 def comparison_folders(path: Path) -> list[Path]:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from suite import collect, compare, progress, selftest
+from suite.document import View
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Unreadable
 
 
-def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str], None]) -> Exit:
+def collect_all(
+    paths: Sequence[Path], stack: str | None, report: Callable[[str], None], view: View | None = None
+) -> Exit:
     """Derive and print the tables of all runs and comparisons at or below ``paths``; a bad one never stops the others.
 
     Raises
@@ -31,7 +34,7 @@ def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str]
     for derive, folders in ((_run, runs), (_comparison, comparisons)):
         for folder in folders:
             try:
-                name, text = derive(folder)
+                name, text = derive(folder, view or View())
             except (Unreadable, SuiteError) as error:
                 progress.say(f"coldwarm: not used: {error}")
                 bad += 1
@@ -50,14 +53,14 @@ def _below(paths: Sequence[Path], find: Callable[[Path], Iterable[Path]]) -> lis
     return list(dict.fromkeys(found for path in paths for found in find(path)))
 
 
-def _run(folder: Path) -> tuple[str, str]:
+def _run(folder: Path, view: View) -> tuple[str, str]:
     run, samples, notes = collect.derive(folder)
-    return str(run.stack.get("name")), collect.text(run, samples, notes)
+    return str(run.stack.get("name")), collect.text(run, samples, notes, view)
 
 
-def _comparison(folder: Path) -> tuple[str, str]:
+def _comparison(folder: Path, view: View) -> tuple[str, str]:
     if selftest.read(folder).kind == "compare":
-        text, compared = compare.derive(folder)
+        text, compared = compare.derive(folder, view.style, view.layout)
         return str(compared.baseline.run.stack["name"]), text
-    text, rows = selftest.derive(folder)
+    text, rows = selftest.derive(folder, view.style)
     return rows[0].a.cell.stack if rows else "", text

@@ -23,8 +23,8 @@ from suite import (
     verdict,
     words,
 )
-from suite.compare_document import FORMATS
 from suite.compare_rows import Compared
+from suite.document import View, view
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
@@ -47,8 +47,7 @@ class Asked:
     runs: list[str]
     judging: Judging
     fail_on: str
-    style: str
-    layout: str
+    view: View
     given: dict[str, str]
     """What was typed and says what is compared: by it the comparison can be made again."""
 
@@ -83,8 +82,7 @@ def parse(given: Mapping[str, str | None], stacks: Path = stack.STACKS) -> Asked
         runs=runs,
         judging=Judging(baseline, _margin(given.get("margin")), allow),
         fail_on=_one_of(given, "fail_on", FAIL_ON),
-        style=_one_of(given, "format", FORMATS),
-        layout=_one_of(given, "layout", compare_text.LAYOUTS),
+        view=view(given),
         given={name: value for name, value in given.items() if value and name not in NOT_KEPT},
     )
 
@@ -125,7 +123,7 @@ def run(
     if len(engines) == 1 and recording is None:
         kept["engine"] = engines.pop()  # the command that is shown must not depend on what is installed later
     measured = together.measure(arms, "compare", environ, command, judging=asked.judging, given=kept)
-    text, compared = derive(measured.folder, asked.style, asked.layout)
+    text, compared = derive(measured.folder, asked.view.style, asked.view.layout)
     report(text)
     if measured.interrupted:
         progress.say(f"interrupted ({measured.interrupted}): what was measured is in {shown(measured.folder)}")
@@ -143,7 +141,7 @@ def _stored(
         word = measured_with[0].upper()
         raise SuiteError(Exit.USAGE, f"{word}= says what to measure: RUNS= compares what is stored")
     stored = compare_stored.compare(asked.runs, asked.judging, words.parse(given).out, command, asked.given)
-    report(compare_text.text(stored.comparison, stored.compared, asked.style, asked.layout))
+    report(compare_text.text(stored.comparison, stored.compared, asked.view.style, asked.view.layout))
     compare_stored.report_refused(stored)
     try:
         compare_stored.keep(stored)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from suite import units
 from suite.compare_arms import Arm
-from suite.compare_document import Part, Table, Title
 from suite.compare_rows import Compared, Judged
+from suite.document import Part, Table, Title
 from suite.records import Cell
 from suite.rows import CellRow, Count, TargetRow
 from suite.stats import Estimate

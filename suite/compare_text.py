@@ -9,21 +9,20 @@ from collections.abc import Iterator, Sequence
 from suite import compare_tables
 from suite.compare_arms import Arm
 from suite.compare_csv import as_csv
-from suite.compare_document import Code, Items, Part, Title, render
 from suite.compare_rows import Compared, OneSided
 from suite.comparison import QUANTITIES
+from suite.document import Code, Items, Part, Title, render
 from suite.gate import Difference
 from suite.layout import heading_of_machine
 from suite.records import Comparison
 
 TABLE_MD = "table.md"
 TABLE_CSV = "table.csv"
-LAYOUTS = ("wide", "long")
 WORDS = ("FASTER", "SLOWER", "SAME", "AMBIGUOUS", "INCOMPARABLE")
 
 
 def text(comparison: Comparison, compared: Compared, style: str = "simple", layout: str = "wide") -> str:
-    """Return the comparison as text in one of :data:`suite.compare_document.FORMATS`, wide or long."""
+    """Return the comparison as text in one of :data:`suite.document.FORMATS`, wide or long."""
     if style == "csv":
         return as_csv(compared)
     parts = _long(comparison, compared) if layout == "long" else _wide(comparison, compared)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from suite import units
 from suite.comparison import POWER, Row
+from suite.document import Head, Items, Paragraph, Part, Table, Title, render
 from suite.exits import Exit
-from suite.layout import heading_of_machine, notes_text, paragraph, table, title
+from suite.layout import heading_of_machine
 from suite.records import Comparison, Run
 from suite.stats import Estimate
 
@@ -25,8 +26,9 @@ DIFFERENT = ("FASTER", "SLOWER")
 def text(
     comparison: Comparison, runs: Sequence[Run], rows: Sequence[Row], notes: Sequence[str], style: str
 ) -> str:
-    """Return the whole of a selftest; ``style`` as in :func:`suite.tables.text`."""
-    markdown = style == "github"
+    """Return the whole of a selftest, in one of :data:`suite.document.FORMATS`."""
+    if style == "csv":
+        return as_csv(comparison, rows)
     name = runs[0].stack["name"]
     first = f"selftest of {name}: the stack against itself, interleaved"
     many = runs[0].plan.samples
@@ -34,15 +36,17 @@ def text(
         f"{comparison.id}, {many} sample{'' if many == 1 else 's'} a cell and side",
         *heading_of_machine(runs[0]),
     ]
-    parts = [
-        "\n".join(
-            [f"# {first}", "", *(f"- {line}" for line in lines)] if markdown else [first, *map(paragraph, lines)]
-        ),
-        title("One stack as a and as b", markdown) + _rows(rows, style),
-        title("Verdict", markdown) + paragraph(passed(rows)),
-        notes_text([*remarks(comparison, rows), *notes], markdown),
+    parts: list[Part] = [
+        Head(first, lines),
+        Title("One stack as a and as b"),
+        _rows(rows),
+        Title("Verdict"),
+        Paragraph(passed(rows)),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    told = [*remarks(comparison, rows), *notes]
+    if told:
+        parts += [Title("Notes"), Items(told)]
+    return render(parts, style)
 
 
 def as_csv(comparison: Comparison, rows: Sequence[Row]) -> str:
@@ -75,8 +79,8 @@ def verdict(rows: Sequence[Row]) -> Exit:
     return Exit.DONE if any(row.verdict.p_adjusted is not None for row in rows) else Exit.AMBIGUOUS
 
 
-def _rows(rows: Sequence[Row], style: str) -> str:
-    body = []
+def _rows(rows: Sequence[Row]) -> Table:
+    body: list[list[object]] = []
     for row in rows:
         ours, theirs = (units.seconds(each.centre) if each else "-" for each in row.estimates())
         ratio = units.with_interval(row.verdict.ratio) if row.verdict.ratio else "-"
@@ -87,7 +91,7 @@ def _rows(rows: Sequence[Row], style: str) -> str:
             [row.a.cell.target, row.a.cell.placement, row.a.cell.n, row.quantity, ours, theirs, ratio, word]
         )
     header = ["target", "via", "n", "time", "a", "b", "b/a [95 %]", "verdict"]
-    return table(body, header, style, "llrlrrll")
+    return Table(header, body, "llrlrrll")
 
 
 def passed(rows: Sequence[Row]) -> str:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the tables of a run are laid out: 80 columns for a terminal, or Markdown."""
+"""What the tables of a run begin with: what was run, where, and whether all of it."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from suite import rows, standing
+from suite.document import Head
 from suite.records import Run, Sample
 
-WIDTH = 80
 
-
-def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
-    """Return the lines that say what was run, where, and whether all of it."""
+def heading(run: Run, samples: Sequence[Sample]) -> Head:
+    """Return the stack's name and the lines that say what was run, where, and whether all of it."""
     lines = [f"{run.stack['title']}", f"run {run.run_id}, {_what(run)}", *heading_of_machine(run)]
     lines += standing.heading(run, samples)
     if run.environment.get("wheels") == "adopted":
@@ -32,9 +30,7 @@ def heading(run: Run, samples: Sequence[Sample], markdown: bool) -> str:
     absent = rows.missing(run, samples)
     if absent:
         lines.append(f"PARTIAL: the run ended before {absent} of {len(run.plan.planned)} samples were taken")
-    if markdown:
-        return "\n".join([f"# {run.stack['name']}", "", *(f"- {line}" for line in lines)])
-    return "\n".join([run.stack["name"], *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)])
+    return Head(str(run.stack["name"]), lines)
 
 
 def heading_of_machine(run: Run) -> list[str]:
@@ -53,11 +49,6 @@ def heading_of_machine(run: Run) -> list[str]:
     return lines
 
 
-def paragraph(text: str) -> str:
-    """Return a line wrapped for a terminal."""
-    return textwrap.fill(text, WIDTH, subsequent_indent="  ")
-
-
 def _replaced(run: Run) -> str:
     """Return what the image was built from instead of what its Dockerfile pins."""
     labels = run.environment.get("labels", {})
@@ -70,30 +61,3 @@ def _what(run: Run) -> str:
     if run.protocol == "reproduce":
         return f"the question's snippet in {many} process{'' if many == 1 else 'es'}"
     return f"profile {run.plan.profile}, {many} sample{'' if many == 1 else 's'} a cell"
-
-
-def title(text: str, markdown: bool) -> str:
-    """Return a section's title."""
-    return f"## {text}\n\n" if markdown else f"{text}\n"
-
-
-def table(body: Sequence[Sequence[object]], header: list[str], style: str, align: str) -> str:
-    """Return a table; ``align`` is one letter a column: l or r."""
-    from tabulate import tabulate
-
-    names = {"l": "left", "r": "right"}
-    return tabulate(
-        body, header, tablefmt=style, colalign=[names[letter] for letter in align], disable_numparse=True
-    )
-
-
-def items(lines: Sequence[str], markdown: bool) -> str:
-    """Return lines as a list, wrapped for a terminal."""
-    if markdown:
-        return "\n".join(f"- {line}" for line in lines)
-    return "\n".join(textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in lines)
-
-
-def notes_text(lines: Sequence[str], markdown: bool) -> str:
-    """Return the notes, or "" where there is none."""
-    return title("Notes", markdown) + items(lines, markdown) if lines else ""

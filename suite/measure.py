@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from suite import bench, claim, plan, progress, ready, reproduce, resume, stack
+from suite.document import View
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit
@@ -31,6 +32,7 @@ def run(
     stacks: Path = stack.STACKS,
     recording: Path | None = None,
     earlier: resume.Earlier | None = None,
+    view: View | None = None,
 ) -> tuple[Exit, Path]:
     """Measure one stack by one of the two protocols and print its tables.
 
@@ -42,6 +44,8 @@ def run(
         See :func:`suite.ready.make_ready`.
     earlier
         The run to go on with (RESUME=); ``words`` are then its own.
+    view
+        How the tables are printed.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def run(
             folder = earlier.folder
             log = Journal.reopen(folder)
             earlier = resume.read_again(earlier)
-        return _measure(made, record, folder, log, environ, report, earlier)
+        return _measure(made, record, folder, log, environ, lambda: bench.finish(folder, report, view), earlier)
 
 
 def _record(made: Ready, command: Sequence[str], earlier: resume.Earlier | None) -> Run:
@@ -80,7 +84,7 @@ def _measure(
     folder: Path,
     log: Journal,
     environ: Mapping[str, str],
-    report: Callable[[str], None],
+    finish: Callable[[], None],
     earlier: resume.Earlier | None,
 ) -> tuple[Exit, Path]:
     measured: bench.Bench | reproduce.Reproduce
@@ -97,14 +101,14 @@ def _measure(
             except BaseException as error:
                 # Its cause is what must be told, not that the tables cannot be written either.
                 with contextlib.suppress(SuiteError):
-                    bench.finish(folder, report)
+                    finish()
                 if isinstance(error, SuiteError) and error.exit_code is Exit.CELLS_FAILED:
                     _say_how_to_go_on(record, folder)
                 raise
             interrupted = watch.tripped()
             if not interrupted:
                 setting.caches.discard()  # only a run that is complete needs them no more
-            bench.finish(folder, report)
+            finish()
     finally:
         log.close()
     samples: list[Sample] = measured.samples

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from suite import pairs, standing, units
-from suite.layout import WIDTH, heading, items, notes_text, table, title
+from suite.document import Code, Items, Paragraph, Part, Table, Title, View, render
+from suite.layout import heading
 from suite.pairs import PairRow
 from suite.question import Question, question
 from suite.records import PASSES, Run, Sample
@@ -29,27 +29,38 @@ KINDS = {
 }
 
 
-def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: str = "simple") -> str:
-    """Return the whole report as text, for a terminal of 80 columns or, with style "github", as Markdown."""
+def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), view: View | None = None) -> str:
+    """Return the whole report as text, in one of :data:`suite.document.FORMATS`; its layout is the same always."""
+    view = view or View()
+    if view.style == "csv":
+        return as_csv(run, samples)
+    return render(list(_parts(run, samples, notes)), view.style)
+
+
+def _parts(run: Run, samples: Sequence[Sample], notes: Sequence[str]) -> Iterator[Part]:
     asked = question()
     rows = pairs.rows(run, samples, asked)
-    markdown = style == "github"
-    parts = [heading(run, samples, markdown), _machines(run, samples, asked, markdown)]
+    yield heading(run, samples)
+    yield Title("Machines")
+    yield Items(_machines(run, samples, asked))
     for which in PASSES:
         printed = _printed(samples, which)
         if printed:
-            again = "What the snippet printed" if which == PASSES[0] else "The same cell executed again"
-            parts.append(title(again, markdown) + (f"```\n{printed}\n```" if markdown else printed))
-    head = "Beside the question (its seconds, then this machine's)"
-    parts.append(title(head, markdown) + _beside(rows, style))
+            yield Title("What the snippet printed" if which == PASSES[0] else "The same cell executed again")
+            yield Code(printed, language="")
+    yield Title("Beside the question (its seconds, then this machine's)")
+    yield _beside(rows)
     found = pairs.verdict(rows, asked)
-    parts.append(title("Verdict", markdown) + _filled(f"{KINDS[found.kind]}: {found.text}.", markdown))
+    yield Title("Verdict")
+    yield Paragraph(f"{KINDS[found.kind]}: {found.text}.")
     lessons = pairs.lessons(run, samples, rows)
     if lessons:
-        parts.append(title("What these numbers show", markdown) + items(lessons, markdown))
-    remarks = [*_reasons(rows), *_interval(run), *_load(samples), *standing.notes(run)]
-    parts.append(notes_text([*remarks, *notes], markdown))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        yield Title("What these numbers show")
+        yield Items(lessons)
+    told = [*_reasons(rows), *_interval(run), *_load(samples), *standing.notes(run), *notes]
+    if told:
+        yield Title("Notes")
+        yield Items(told)
 
 
 def as_csv(run: Run, samples: Sequence[Sample]) -> str:
@@ -74,17 +85,16 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
     return file.getvalue()
 
 
-def _machines(run: Run, samples: Sequence[Sample], asked: Question, markdown: bool) -> str:
+def _machines(run: Run, samples: Sequence[Sample], asked: Question) -> list[str]:
     machine = asked.machine
     theirs = ", ".join(_device(each.name, each.memory_limit) for each in machine.devices)
     listed = [each.facts["local_devices"] for each in samples if "local_devices" in each.facts]
     local = listed[0] if listed else []
     ours = ", ".join(_device(each["name"], each["memory_limit"]) for each in local) or "not listed"
-    lines = [
+    return [
         f"The question: {machine.stack}, {machine.text}; {machine.gpu}. Devices: {theirs}.",
         f"Here: {_gpus(run)}. Devices: {ours}.",
     ]
-    return title("Machines", markdown) + items(lines, markdown)
 
 
 def _device(name: str, memory_limit: int | None) -> str:
@@ -117,8 +127,8 @@ def _printed(samples: Sequence[Sample], which: str) -> str:
     return "\n".join(lines)
 
 
-def _beside(rows: Sequence[PairRow], style: str) -> str:
-    body = []
+def _beside(rows: Sequence[PairRow]) -> Table:
+    body: list[list[object]] = []
     for row in rows:
         theirs = ["", "", ""]
         if row.asked:
@@ -131,7 +141,7 @@ def _beside(rows: Sequence[PairRow], style: str) -> str:
             ours = ["-", "-", row.status]
         body.append([row.cell.target, row.cell.n, *theirs, *ours])
     header = ["target", "n", "first", "rerun", "ratio", "first", "rerun", "ratio"]
-    return table(body, header, style, "lrrrrrrl")
+    return Table(header, body, "lrrrrrrl")
 
 
 def _reasons(rows: Sequence[PairRow]) -> list[str]:
@@ -154,7 +164,3 @@ def _interval(run: Run) -> list[str]:
 def _load(samples: Sequence[Sample]) -> list[str]:
     load = [float(each.load["loadavg_1"]) for each in samples if "loadavg_1" in each.load]
     return [f"load average before the processes: {min(load):.2f} to {max(load):.2f}"] if load else []
-
-
-def _filled(line: str, markdown: bool) -> str:
-    return line if markdown else textwrap.fill(line, WIDTH)

@@ -33,6 +33,7 @@ def run(
     *,
     worker: Path = WORKER,
     recording: Path | None = None,
+    style: str = "simple",
 ) -> tuple[Exit, Path]:
     """Measure one stack twice, as a and as b, interleaved, and print what differs: nothing should.
 
@@ -40,7 +41,7 @@ def run(
     """
     made = ready.make_ready(words, environ, worker=worker, recording=recording)
     measured = together.measure({"a": made, "b": made}, "selftest", environ, command)
-    text, rows = derive(measured.folder)
+    text, rows = derive(measured.folder, style)
     report(text)
     if measured.interrupted:
         progress.say(f"interrupted ({measured.interrupted}): what was measured is in {shown(measured.folder)}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from suite import rates, rows, standing, stats, units
-from suite.layout import heading, notes_text, table, title
+from suite.document import Items, Part, Table, Title, View, render
+from suite.layout import heading
 from suite.records import PHASES, Run, Sample
 from suite.remarks import WANTED, remarks
 from suite.rows import CellRow, Count, TargetRow
@@ -30,22 +31,36 @@ CSV_COLUMNS = (
 )
 
 
-def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: str = "simple") -> str:
-    """Return the run's tables and notes as text.
+def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), view: View | None = None) -> str:
+    """Return the run's tables and notes as text, in one of :data:`suite.document.FORMATS`, wide or long.
 
-    ``style`` is one of tabulate's table formats: "simple" fits 80 columns, "github" is Markdown.
+    Wide (the default, in 80 columns) has a table for each question, long one with a row for each cell.
     """
+    view = view or View()
+    if view.style == "csv":
+        return as_csv(run, samples)
+    return render(list(_parts(run, samples, notes, view.layout)), view.style)
+
+
+def _parts(run: Run, samples: Sequence[Sample], notes: Sequence[str], layout: str) -> Iterator[Part]:
     cell_rows, target_rows = rows.cell_rows(run, samples), rows.target_rows(run, samples)
-    markdown = style == "github"
-    parts = [heading(run, samples, markdown)]
-    parts.append(title("What a shape pays once, and then", markdown) + _cells(cell_rows, style))
-    parts.append(title("What a process pays once (fresh samples)", markdown) + _targets(target_rows, style))
-    phases = _phases(target_rows, style)
-    if phases:
-        parts.append(title("Where the first result's time went (median of fresh samples)", markdown) + phases)
+    yield heading(run, samples)
+    if layout == "long":
+        yield Title("Every cell")
+        yield _long(cell_rows, target_rows)
+    else:
+        yield Title("What a shape pays once, and then")
+        yield _cells(cell_rows)
+        yield Title("What a process pays once (fresh samples)")
+        yield _targets(target_rows)
+    if any(row.phases_s for row in target_rows):
+        yield Title("Where the first result's time went (median of fresh samples)")
+        yield _phases(target_rows)
     told = [*remarks(samples, cell_rows, target_rows), *rates.notes(run, samples, cell_rows)]
-    parts.append(notes_text([*told, *standing.notes(run), *notes], markdown))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    told += [*standing.notes(run), *notes]
+    if told:
+        yield Title("Notes")
+        yield Items(told)
 
 
 def as_csv(run: Run, samples: Sequence[Sample]) -> str:
@@ -123,8 +138,8 @@ def _spread(line: dict[str, object], name: str, estimate: Estimate | None, unit:
         line[f"{name}{suffix}{unit}"] = "" if value is None else repr(value)
 
 
-def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
-    body = []
+def _cells(cell_rows: Sequence[CellRow]) -> Table:
+    body: list[list[object]] = []
     for row in cell_rows:
         if row.cold and row.warm and row.ratio:
             mark = "*" if row.not_steady else ""
@@ -138,33 +153,54 @@ def _cells(cell_rows: Sequence[CellRow], style: str) -> str:
         tagged = f" ({row.tagged}!)" if row.tagged else ""
         body.append([row.cell.target, row.cell.placement, row.cell.n, *numbers, _samples(row.count) + tagged])
     header = ["target", "via", "n", "cold", "warm", "cold/warm [95 %]", "samples"]
-    return table(body, header, style, "llrrrll")
+    return Table(header, body, "llrrrll")
 
 
-def _targets(target_rows: Sequence[TargetRow], style: str) -> str:
-    body = []
+def _long(cell_rows: Sequence[CellRow], target_rows: Sequence[TargetRow]) -> Table:
+    """Return one table with a row for each cell: every time with its interval, and what qualifies it."""
+    fresh = {row.cell.id: row for row in target_rows}
+    body: list[list[object]] = []
+    for row in cell_rows:
+        once = fresh.get(row.cell.id)
+        first, start = (once.first_result, once.start_up) if once else (None, None)
+        warm = _time(row.warm) + ("*" if row.not_steady else "")
+        body.append(
+            [
+                *(row.cell.target, row.cell.placement, row.cell.n),
+                *(_time(start), _time(first), _samples(once.count) if once else "-"),
+                *(_time(row.cold), warm, units.with_interval(row.ratio) if row.ratio else "-"),
+                *(_samples(row.count), ", ".join(f"{tag} {many}" for tag, many in row.tags.items())),
+            ]
+        )
+    header = ["target", "via", "n", "start-up [95 %]", "first result [95 %]", "fresh samples"]
+    header += ["cold [95 %]", "warm [95 %]", "cold/warm [95 %]", "samples", "tags"]
+    return Table(header, body, "llrllllllll")
+
+
+def _time(estimate: Estimate | None) -> str:
+    return units.seconds_with_interval(estimate) if estimate else "-"
+
+
+def _targets(target_rows: Sequence[TargetRow]) -> Table:
+    body: list[list[object]] = []
     for row in target_rows:
         first = units.seconds_with_interval(row.first_result) if row.first_result else "-"
         start = units.seconds_with_interval(row.start_up) if row.start_up else "-"
         body.append([row.cell.target, row.cell.placement, row.cell.n, first, start, _samples(row.count)])
     header = ["target", "via", "n", "first result [95 %]", "start-up [95 %]", "samples"]
-    return table(body, header, style, "llrlll")
+    return Table(header, body, "llrlll")
 
 
-def _phases(target_rows: Sequence[TargetRow], style: str) -> str:
+def _phases(target_rows: Sequence[TargetRow]) -> Table:
     shown = [row for row in target_rows if row.phases_s]
-    if not shown:
-        return ""
-    body = []
+    body: list[list[object]] = []
     for name in PHASES:
         if any(name in row.phases_s for row in shown):
             values = [units.seconds(row.phases_s[name]) if name in row.phases_s else "-" for row in shown]
             body.append([name, *values])
     # Two lines, so that four columns fit a terminal.
     header = ["phase", *(f"{row.cell.target}\n{row.cell.placement} {row.cell.n}" for row in shown)]
-    if style == "github":
-        header = [each.replace("\n", " ") for each in header]
-    return table(body, header, style, "l" + "r" * len(shown))
+    return Table(header, body, "l" + "r" * len(shown))
 
 
 def _samples(count: Count) -> str:

@@ -25,8 +25,7 @@ MARKS = ("ADOPTED", "LIMITED", "PARTIAL", "base=", "measured in ")
 
 def marked(run: Run, samples: Sequence[Sample]) -> list[str]:
     """Return a line for each thing that sets this run apart: parts missing, another base, another interpreter."""
-    lines = [line.removeprefix("- ") for line in heading(run, samples, markdown=True).splitlines()]
-    return [line for line in lines if line.startswith(MARKS)]
+    return [line for line in heading(run, samples).lines if line.startswith(MARKS)]
 
 
 def marks(run: Run, samples: Sequence[Sample]) -> list[Child]:

@@ -17,7 +17,7 @@ import pytest
 
 from suite import collecting, compare, compare_csv, gate, journal, selftest, verdict
 from suite.cli import cli
-from suite.compare_document import FORMATS
+from suite.document import FORMATS
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.stack import ROOT, names

@@ -5,13 +5,45 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.layout import WIDTH, items, table
+from suite.errors import SuiteError
+from suite.exits import Exit
 
-#: What FORMAT= may be, and the format of tabulate behind it. csv is no document: see :mod:`suite.compare_csv`.
+WIDTH = 80
+#: What FORMAT= may be, and the format of tabulate behind it. csv is no document: a table's rows, for machines.
 FORMATS = ("simple", "github", "grid", "plain", "html", "latex", "csv")
+LAYOUTS = ("wide", "long")
+#: Those of a terminal, where a title stands right above what it heads and lines end at WIDTH.
+OF_TERMINAL = ("simple", "grid", "plain")
+
+
+@dataclass(frozen=True)
+class View:
+    """How a table is printed, not what is in it: FORMAT= and LAYOUT=."""
+
+    style: str = FORMATS[0]
+    layout: str = LAYOUTS[0]
+
+
+def view(given: Mapping[str, str | None]) -> View:
+    """Check FORMAT= and LAYOUT= of a command. Raises SuiteError (USAGE) for one that there is not."""
+    found = {}
+    for word, known in (("format", FORMATS), ("layout", LAYOUTS)):
+        found[word] = given.get(word) or known[0]
+        if found[word] not in known:
+            what = f"{word.upper()}={found[word]}: {found[word]!r} is none of {', '.join(known)}"
+            raise SuiteError(Exit.USAGE, what)
+    return View(found["format"], found["layout"])
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a document begins with: a name, and a sentence a line on what it is of."""
+
+    name: str
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -47,12 +79,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Code:
-    """A line that somebody pastes: never wrapped."""
+    """Lines that somebody pastes or a program printed: never wrapped."""
 
     line: str
+    language: str = "sh"
 
 
-Part = Title | Paragraph | Items | Table | Code
+Part = Head | Title | Paragraph | Items | Table | Code
 
 
 def render(parts: Sequence[Part], style: str) -> str:
@@ -62,7 +95,7 @@ def render(parts: Sequence[Part], style: str) -> str:
     for part in parts:
         text = _part(part, style)
         # In a terminal a title stands right above what it heads.
-        tight = after_title and style in ("simple", "grid", "plain")
+        tight = after_title and style in OF_TERMINAL
         out.append(("\n" if tight else "\n\n") + text if out else text)
         after_title = isinstance(part, Title) and part.level > 1
     return "".join(out) + "\n"
@@ -70,7 +103,7 @@ def render(parts: Sequence[Part], style: str) -> str:
 
 def _part(part: Part, style: str) -> str:
     if isinstance(part, Table):
-        return table(part.body, list(part.header), style, part.align)
+        return _table(part, style)
     if style == "html":
         return _html(part)
     if style == "latex":
@@ -78,17 +111,39 @@ def _part(part: Part, style: str) -> str:
     return _plain(part, markdown=style == "github")
 
 
-def _plain(part: Title | Paragraph | Items | Code, *, markdown: bool) -> str:
+def _table(part: Table, style: str) -> str:
+    from tabulate import tabulate
+
+    names = {"l": "left", "r": "right"}
+    header = list(part.header)
+    if style not in OF_TERMINAL:  # two lines in a head are for a narrow screen
+        header = [each.replace("\n", " ") for each in header]
+    align = [names[letter] for letter in part.align]
+    return tabulate(part.body, header, tablefmt=style, colalign=align, disable_numparse=True)
+
+
+def _plain(part: Head | Title | Paragraph | Items | Code, *, markdown: bool) -> str:
+    if isinstance(part, Head):
+        if markdown:
+            return "\n".join([f"# {part.name}", "", *(f"- {line}" for line in part.lines)])
+        return "\n".join([part.name, *(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in part.lines)])
     if isinstance(part, Code):
-        return f"```sh\n{part.line}\n```" if markdown else part.line
+        language = part.language
+        return f"```{language}\n{part.line}\n```" if markdown else part.line
     if isinstance(part, Title):
         return f"{'#' * part.level} {part.text}" if markdown else part.text
     if isinstance(part, Paragraph):
         return part.text if markdown else textwrap.fill(part.text, WIDTH, break_on_hyphens=False)
-    return items(part.lines, markdown)
+    if markdown:
+        return "\n".join(f"- {line}" for line in part.lines)
+    return "\n".join(
+        textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in part.lines
+    )
 
 
-def _html(part: Title | Paragraph | Items | Code) -> str:
+def _html(part: Head | Title | Paragraph | Items | Code) -> str:
+    if isinstance(part, Head):
+        return f"{_html(Title(part.name, 1))}\n{_html(Items(part.lines))}"
     if isinstance(part, Code):
         return f"<pre><code>{html.escape(part.line)}</code></pre>"
     if isinstance(part, Title):
@@ -98,7 +153,9 @@ def _html(part: Title | Paragraph | Items | Code) -> str:
     return "\n".join(["<ul>", *(f"<li>{html.escape(line)}</li>" for line in part.lines), "</ul>"])
 
 
-def _latex(part: Title | Paragraph | Items | Code) -> str:
+def _latex(part: Head | Title | Paragraph | Items | Code) -> str:
+    if isinstance(part, Head):
+        return f"{_latex(Title(part.name, 1))}\n{_latex(Items(part.lines))}"
     if isinstance(part, Code):
         return f"\\begin{{verbatim}}\n{part.line}\n\\end{{verbatim}}"
     if isinstance(part, Title):
