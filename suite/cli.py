@@ -34,7 +34,7 @@ _WORDS: dict[str, str] = {
     "build_args": "Arguments of the Dockerfile, should the image have to be built: A=x B=y.",
     "budget": "Seconds for the whole run. Default: 600 in quick.",
     "timeout": "Seconds for one sample. Default: 300.",
-    "resume": "Folder of a run that ended early: finish what is missing.",
+    "resume": "Folder of a run or comparison that ended early: finish what is missing.",
     "out": "Folder for results. Default: results.",
     "python": "The stack's Python: a minor (3.7) or an interpreter's path.",
     "wheels": "cpu or cuda. Default: cuda where an NVIDIA driver is present.",
@@ -168,7 +168,7 @@ def selftest(**given: str | None) -> Exit:
 @_with_words(
     *(*_OF_COMPARE, *_OF_VIEW),
     *("engine", "targets", "shapes", "samples", "profile", "level", "placement", "dtype", "precision", "gpu"),
-    *("cpus", "cpuset", "budget", "timeout", "out", "wheels"),
+    *("cpus", "cpuset", "budget", "timeout", "resume", "out", "wheels"),
 )
 def compare(**given: str | None) -> Exit:
     """Set stacks side by side: measured interleaved in one run, or from stored runs.

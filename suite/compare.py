@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from suite import (
-    bench,
     compare_arms,
     compare_rows,
     compare_stored,
@@ -17,6 +17,8 @@ from suite import (
     journal,
     progress,
     ready,
+    resume,
+    resume_compare,
     selftest,
     stack,
     together,
@@ -28,7 +30,7 @@ from suite.document import View, view
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
-from suite.measure import shown
+from suite.progress import shown
 from suite.records import Comparison, Judging
 from suite.words import Words
 
@@ -70,6 +72,19 @@ def parse(given: Mapping[str, str | None], stacks: Path = stack.STACKS) -> Asked
         if len(names) < 2:
             what = f"STACKS={names[0]}: at least two different stacks are needed"
             raise SuiteError(Exit.USAGE, what, "make selftest STACK=... measures one beside itself.")
+    return Asked(
+        stacks=names,
+        runs=runs,
+        judging=judging(given),
+        fail_on=_one_of(given, "fail_on", FAIL_ON),
+        view=view(given),
+        given={name: value for name, value in given.items() if value and name not in NOT_KEPT},
+    )
+
+
+def judging(given: Mapping[str, str | None]) -> Judging:
+    """Return how BASELINE=, MARGIN= and ALLOW= say that arms are judged. Raises SuiteError (USAGE)."""
+    names = words.listed(given.get("stacks"))
     allow = words.listed(given.get("allow"))
     for field in allow:
         if field not in gate.FIELDS:
@@ -77,14 +92,7 @@ def parse(given: Mapping[str, str | None], stacks: Path = stack.STACKS) -> Asked
     baseline = given.get("baseline") or (names[0] if names else "")
     if names and baseline not in names:
         raise SuiteError(Exit.USAGE, f"BASELINE={baseline}: {baseline!r} is none of {', '.join(names)}")
-    return Asked(
-        stacks=names,
-        runs=runs,
-        judging=Judging(baseline, _margin(given.get("margin")), allow),
-        fail_on=_one_of(given, "fail_on", FAIL_ON),
-        view=view(given),
-        given={name: value for name, value in given.items() if value and name not in NOT_KEPT},
-    )
+    return Judging(baseline, _margin(given.get("margin")), allow)
 
 
 def run(
@@ -104,6 +112,8 @@ def run(
     tuple
         The exit code and the comparison's folder.
     """
+    if given.get("resume"):
+        return _gone_on(given, environ, report, worker=worker, stacks=stacks, recording=recording)
     asked = parse(given, stacks)
     if asked.runs:
         return _stored(asked, given, command, report)
@@ -123,14 +133,41 @@ def run(
     if len(engines) == 1 and recording is None:
         kept["engine"] = engines.pop()  # the command that is shown must not depend on what is installed later
     measured = together.measure(arms, "compare", environ, command, judging=asked.judging, given=kept)
-    text, compared = derive(measured.folder, asked.view.style, asked.view.layout)
+    return _ended(measured, asked.view, asked.fail_on, report)
+
+
+def _gone_on(
+    given: Mapping[str, str | None],
+    environ: Mapping[str, str],
+    report: Callable[[str], None],
+    *,
+    worker: Path,
+    stacks: Path,
+    recording: Path | None,
+) -> tuple[Exit, Path]:
+    """Finish a comparison that ended early (RESUME=)."""
+    printed, fail_on = view(given), _one_of(given, "fail_on", FAIL_ON)
+    earlier = resume_compare.read(Path(str(given["resume"])), given)
+    arms = {}
+    for each in earlier.arms:
+        made = ready.make_ready(
+            words.parse(earlier.words_of(each)), environ, worker=worker, stacks=stacks, recording=recording
+        )
+        resume.check_identity(each.run, made.record(each.run.plan, each.run.command, arm=each.run.arm))
+        arms[each.run.arm] = made
+    return _ended(together.go_on(arms, earlier, environ), printed, fail_on, report)
+
+
+def _ended(
+    measured: together.Measured, printed: View, fail_on: str, report: Callable[[str], None]
+) -> tuple[Exit, Path]:
+    text, compared = derive(measured.folder, printed.style, printed.layout)
     report(text)
+    codes = together.ended(measured)
     if measured.interrupted:
-        progress.say(f"interrupted ({measured.interrupted}): what was measured is in {shown(measured.folder)}")
-    else:
-        progress.say(f"results: {shown(measured.folder)}")
-    codes = [bench.verdict(each.run, each.samples, bool(measured.interrupted)) for each in measured.benches]
-    return first_that_applies([*codes, *exits(compared, asked.fail_on)]), measured.folder
+        progress.say("what is missing is taken by:")
+        progress.say_line(f"make compare RESUME={shlex.quote(shown(measured.folder))}")
+    return first_that_applies([*codes, *exits(compared, fail_on)]), measured.folder
 
 
 def _stored(

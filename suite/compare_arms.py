@@ -29,6 +29,8 @@ class Arm:
     facts: Mapping[str, str] = field(default_factory=dict)
     """What the framework told of itself, shown and never held against it."""
     notes: Sequence[str] = ()
+    sessions: int = 1
+    """In how many sessions it was measured: RESUME= adds one."""
     missing: int = 0
     """How many planned samples were not taken."""
 
@@ -84,6 +86,7 @@ def of(name: str, run: Run, samples: Sequence[Sample], notes: Sequence[str] = ()
         state=standing.of_run(run, samples),
         facts=_facts(samples),
         notes=[*notes, *standing.notes(run)],
+        sessions=1 + max((sample.session for sample in samples), default=0),
         missing=rows.missing(run, samples),
     )
 

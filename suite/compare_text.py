@@ -59,6 +59,9 @@ def _heading(comparison: Comparison, compared: Compared) -> Iterator[Part]:
     lines += _machines(arms)
     if comparison.words.get("runs") is not None:
         lines += [f"{arm.name}: run {arm.run.run_id}" for arm in arms]
+    sessions = max(arm.sessions for arm in arms)
+    if sessions > 1 and comparison.words.get("runs") is None:
+        lines.append(f"measured in {sessions} sessions (RESUME=)")
     for arm in arms:
         if arm.missing:
             of = len(arm.run.plan.planned)

@@ -15,6 +15,7 @@ from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.journal import Journal
+from suite.progress import shown
 from suite.ready import Ready
 from suite.records import Protocol, Run, Sample
 from suite.watch import Watch
@@ -112,11 +113,9 @@ def _measure(
     finally:
         log.close()
     samples: list[Sample] = measured.samples
+    progress.say_where(folder, interrupted)
     if interrupted:
-        progress.say(f"interrupted ({interrupted}): what was measured is in {shown(folder)}")
         _say_how_to_go_on(record, folder)
-    else:
-        progress.say(f"results: {shown(folder)}")
     verdict = bench.verdict if record.protocol == "isolated" else reproduce.verdict
     return verdict(record, samples, bool(interrupted)), folder
 
@@ -143,11 +142,3 @@ def _say_how_to_go_on(record: Run, folder: Path) -> None:
     if record.protocol == "isolated":
         progress.say("what is missing is taken by:")
         progress.say_line(f"make bench STACK={record.stack['name']} RESUME={shlex.quote(shown(folder))}")
-
-
-def shown(folder: Path) -> str:
-    """Return a folder's path as a person at this prompt would type it."""
-    try:
-        return str(folder.relative_to(Path.cwd()))
-    except ValueError:
-        return str(folder)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,20 @@ def say(text: str) -> None:
 def say_line(text: str) -> None:
     """Print a line on stderr as it is, however long: a command, which somebody pastes."""
     print(text, file=sys.stderr, flush=True)
+
+
+def shown(folder: Path) -> str:
+    """Return a folder's path as a person at this prompt would type it."""
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)
+
+
+def say_where(folder: Path, interrupted: str = "") -> None:
+    """Say where the results of a command are that has ended, by what if it was ended early."""
+    what = f"interrupted ({interrupted}): what was measured is in" if interrupted else "results:"
+    say(f"{what} {shown(folder)}")
 
 
 class Progress:

@@ -71,7 +71,9 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
         raise SuiteError(Exit.USAGE, f"RESUME={folder}: {error}", "Name the folder of a run.") from error
     if run.protocol != "isolated" or run.arm:
         what = f"RESUME={folder}: only a run of bench can be gone on with"
-        raise SuiteError(Exit.USAGE, what, "Run it again as a whole.")
+        # An arm of a comparison is finished with the others, interleaved.
+        whole = f"make compare RESUME={folder.parent}" if run.arm else "Run it again as a whole."
+        raise SuiteError(Exit.USAGE, what, whole)
     if not run.words:
         what = f"RESUME={folder}: an earlier version wrote it, which did not keep its words"
         raise SuiteError(Exit.USAGE, what, "Run it again as a whole.")
@@ -84,13 +86,13 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
         what = f"STACK={given['stack']}: {folder} is a run of {run.stack['name']}"
         raise SuiteError(Exit.USAGE, what, f"STACK={run.stack['name']}")
     samples, _ = journal.read_samples(folder)
-    return Earlier(folder, run, samples, _session(samples))
+    return Earlier(folder, run, samples, next_session(samples))
 
 
 def read_again(earlier: Earlier) -> Earlier:
     """Return the same run as its folder tells it now that no other process can add to it."""
     samples, _ = journal.read_samples(earlier.folder)
-    return replace(earlier, samples=samples, session=_session(samples))
+    return replace(earlier, samples=samples, session=next_session(samples))
 
 
 def check_identity(before: Run, now: Run) -> None:
@@ -119,7 +121,8 @@ def _contradicts(run: Run, name: str, value: str) -> bool:
     return replace(begun, given={}) != replace(now, given={})
 
 
-def _session(samples: Sequence[Sample]) -> int:
+def next_session(samples: Sequence[Sample]) -> int:
+    """Return the number of the session that begins after these samples: 1 for the first RESUME=."""
     return 1 + max((sample.session for sample in samples), default=0)
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from suite import bench, comparison, comparison_tables, journal, migrate, progress, ready, together
+from suite import comparison, comparison_tables, journal, migrate, ready, together
 from suite.collect import COMPARISON
 from suite.comparison import Row, Side
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.journal import Unreadable
-from suite.measure import shown
 from suite.records import Comparison, Run, from_json
 from suite.words import Words
 
@@ -43,12 +42,7 @@ def run(
     measured = together.measure({"a": made, "b": made}, "selftest", environ, command)
     text, rows = derive(measured.folder, style)
     report(text)
-    if measured.interrupted:
-        progress.say(f"interrupted ({measured.interrupted}): what was measured is in {shown(measured.folder)}")
-    else:
-        progress.say(f"results: {shown(measured.folder)}")
-    codes = [bench.verdict(each.run, each.samples, bool(measured.interrupted)) for each in measured.benches]
-    return first_that_applies([*codes, comparison_tables.verdict(rows)]), measured.folder
+    return first_that_applies([*together.ended(measured), comparison_tables.verdict(rows)]), measured.folder
 
 
 def derive(folder: Path, style: str = "simple") -> tuple[str, list[Row]]:

@@ -13,12 +13,14 @@ from typing import Literal
 
 import msgspec
 
-from suite import bench, claim, journal, plan, ready, sampling
+from suite import bench, claim, journal, plan, progress, ready, sampling
 from suite.bench import Bench
 from suite.collect import COMPARISON
+from suite.exits import Exit
 from suite.journal import Journal
 from suite.ready import Ready
 from suite.records import Arm, Comparison, Judging, Planned, Run, to_json
+from suite.resume_compare import EarlierComparison
 from suite.watch import Watch
 
 
@@ -84,8 +86,44 @@ def measure(
         bench.measure_together(benches, order)
         interrupted = watch.tripped()
         for each in benches:
-            each.setting.caches.discard()
+            if not interrupted or kind == "selftest":
+                each.setting.caches.discard()  # of a comparison RESUME= may still need them
     return Measured(folder, benches, interrupted)
+
+
+def go_on(arms: Mapping[str, Ready], earlier: EarlierComparison, environ: Mapping[str, str]) -> Measured:
+    """Measure what is missing of a comparison, in the order that was planned.
+
+    ``arms``: what each arm is measured with, by name, of the identity that it was begun with. Raises SuiteError as
+    :func:`measure` does, and NOT_PREPARED where another process is measuring into one of the arms.
+    """
+    with contextlib.ExitStack() as held:
+        runs = [arm.run for arm in earlier.arms]
+        for run in [each for each in runs if claim.wanted(each)][:1]:
+            held.enter_context(claim.gpus(run))
+        logs = []
+        for arm in earlier.arms:
+            logs.append(Journal.reopen(arm.folder))
+            held.callback(logs[-1].close)
+        earlier = earlier.read_again()
+        watch = held.enter_context(Watch(environ))
+        benches = []
+        for arm, log in zip(earlier.arms, logs, strict=True):
+            setting = arms[arm.run.arm].setting(arm.run, arm.folder, watch, arm.session)
+            setting.caches.recover(setting.raw, arm.run.plan.cells)
+            benches.append(Bench(arm.run, setting, log, watch, taken=arm.samples, alone=False))
+        bench.measure_together(benches, earlier.order())
+        interrupted = watch.tripped()
+        if not interrupted:
+            for each in benches:
+                each.setting.caches.discard()
+    return Measured(earlier.folder, benches, interrupted)
+
+
+def ended(measured: Measured) -> list[Exit]:
+    """Say where the results are, and return the exit code of each arm's run."""
+    progress.say_where(measured.folder, measured.interrupted)
+    return [bench.verdict(each.run, each.samples, bool(measured.interrupted)) for each in measured.benches]
 
 
 def _record(
