@@ -106,6 +106,28 @@ def stored(out: Path, *runs: Path, **given: str) -> Ended:
     return Ended(code, kept, "".join(printed), compare.derive(kept)[1])
 
 
+SLOWER_COLD = model(cold_s=0.10)
+
+
+def three_stacks(out: Path, folder: Path) -> Ended:
+    """Measure three stacks interleaved: NEW has twice the cold time of OLD, LATER a tenth of its warm time."""
+    by_stack = {
+        OLD: Synthetic({CPU: model()}, seed=1),
+        NEW: Synthetic({CPU: SLOWER_COLD}, seed=2),
+        LATER: Synthetic({CPU: model(warm_s=1e-4)}, seed=3),
+    }
+    return together(out, folder, by_stack, stacks=f"{OLD} {NEW} {LATER}")
+
+
+def three_runs(out: Path, folder: Path) -> tuple[Path, Path, Path]:
+    """Measure OLD, NEW, which takes twice as long cold, and OLD again, each by itself."""
+    return (
+        bench(out, folder, OLD, Synthetic({CPU: model()}, seed=1)),
+        bench(out, folder, NEW, Synthetic({CPU: SLOWER_COLD}, seed=2)),
+        bench(out, folder, OLD, Synthetic({CPU: model()}, seed=3)),
+    )
+
+
 def copied(run: Path, to: Path, change: Callable[[dict[str, Any]], None], run_id: str = "") -> Path:
     """Copy a run, its run.json changed, as another run."""
     shutil.copytree(run, to)
