@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from suite import units
 from suite.report.svg import FAINT
+from suite.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,13 @@ def decades(values: Sequence[float]) -> tuple[float, float]:
     """Return limits of a logarithmic axis that hold these values, at powers of ten, never the same."""
     low, high = math.floor(math.log10(min(values)) - 0.03), math.ceil(math.log10(max(values)) + 0.03)
     return 10.0**low, 10.0 ** max(high, low + 1)
+
+
+def reach(estimates: Iterable[Estimate]) -> tuple[float, float] | None:
+    """Return limits that hold these estimates with their intervals, as far as above 0; None where there is nothing."""
+    ends = (value for each in estimates for value in (each.centre, each.low, each.high))
+    found = [value for value in ends if value is not None and value > 0]
+    return decades(found) if found else None
 
 
 def logarithmic_seconds(axes: Axes, name: Literal["x", "y"], limits: tuple[float, float]) -> None:

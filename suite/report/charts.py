@@ -39,15 +39,10 @@ class Line:
 
 def reach(lines: Sequence[Line]) -> tuple[float, float]:
     """Return limits that hold all these lines with their intervals, so that figures can be set side by side."""
-    return common.decades(
-        [
-            value
-            for line in lines
-            for _, estimate in line.at
-            for value in (estimate.centre, estimate.low, estimate.high)
-            if value is not None and value > 0
-        ]
-    )
+    limits = common.reach(estimate for line in lines for _, estimate in line.at)
+    if limits is None:
+        raise ValueError("lines without a time above 0")
+    return limits
 
 
 def against_n(lines: Sequence[Line], shapes: Sequence[int], limits: tuple[float, float]) -> Figure:

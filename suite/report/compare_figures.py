@@ -25,17 +25,9 @@ def times(stand: Standing) -> dict[str, Estimate]:
 def by_stack(view: CompareView) -> list[Drawn]:
     """Return start-up, cold and warm of every stack, one figure for each cell, all on the same scale."""
     shown = [(across, _stacks(across)) for across in view.across if across.measured()]
-    values = [
-        value
-        for _, stacks in shown
-        for stack in stacks
-        for estimate in stack.times.values()
-        for value in (estimate.centre, estimate.low, estimate.high)
-        if value is not None and value > 0
-    ]
-    if not values:
+    limits = axes.reach(estimate for _, stacks in shown for stack in stacks for estimate in stack.times.values())
+    if limits is None:
         return []
-    limits = axes.decades(values)
 
     def of(across: Across, stacks: list[Stack]) -> Drawn:
         said = "; ".join(

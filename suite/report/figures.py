@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from suite import units
+from suite.records import Cell
 from suite.report import charts
 from suite.report.page import identity
 from suite.report.series import Series
@@ -80,25 +81,17 @@ def spread(view: View) -> list[Drawn]:
 def first_results(view: View) -> list[Drawn]:
     """Return the waterfall of each target's first result."""
 
-    def of(cell_name: str, caption: str, small: str, found: Waterfall) -> Drawn:
+    def of(name: str, caption: str, small: str, found: Waterfall) -> Drawn:
         said = ", ".join(f"{step.name} {units.seconds(step.total_s)}" for step in found.steps)
         return Drawn(
-            cell_name,
+            name,
             caption,
             f"{small}, {units.seconds(found.first_result_s)}",
             f"Waterfall of {found.sample}, {units.seconds(found.first_result_s)} to the first result: {said}.",
             lambda: charts.phases(found),
         )
 
-    return [
-        of(
-            identity("first", row.cell.target, row.cell.placement, row.cell.n),
-            row.cell.target,
-            f"{row.cell.placement}, n = {row.cell.n}",
-            found,
-        )
-        for row, found in view.first
-    ]
+    return [of(*_of_cell("first", row.cell), found) for row, found in view.first]
 
 
 def warm_series(view: View) -> list[Drawn]:
@@ -115,20 +108,18 @@ def warm_series(view: View) -> list[Drawn]:
             lambda: charts.warm_series(drawn),
         )
 
-    return [
-        of(
-            identity("warm", row.cell.target, row.cell.placement, row.cell.n),
-            row.cell.target,
-            f"{row.cell.placement}, n = {row.cell.n}",
-            drawn,
-        )
-        for row, drawn in view.warm
-    ]
+    return [of(*_of_cell("warm", row.cell), drawn) for row, drawn in view.warm]
 
 
 def every(view: View) -> list[Drawn]:
     """Return all figures of a run, in the page's order."""
     return [*against_n(view), *first_results(view), *spread(view), *warm_series(view)]
+
+
+def _of_cell(what: str, cell: Cell) -> tuple[str, str, str]:
+    """Return name, caption and what stands small beside it, of a figure of one cell."""
+    name = identity(what, cell.target, cell.placement, cell.n)
+    return name, cell.target, f"{cell.placement}, n = {cell.n}"
 
 
 def _named(what: str, group: Group) -> tuple[str, str]:
