@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from suite import proofs_torch
 from suite.records import COLD_PHASES, Compiles, Proof, Status, Warm
 
 #: Sum of the single clocks over the outer clock, below which the series timed nothing.
@@ -54,6 +55,8 @@ def device(
     """
     if not placement:
         return Proof("failed", "the worker sent no evidence of placement"), "unverified_placement"
+    if placement.get("framework") == "torch":
+        return proofs_torch.device(placement, n, compiles)
     if placement.get("compiled"):
         return _compiled(placement, n, compiles)
     asked, nodes = placement["asked"], {node["name"]: node for node in placement["nodes"]}

@@ -142,6 +142,9 @@ def make_ready(
         raise SuiteError(
             Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
         )
+    if words.wheels == "cpu" and chosen.definition.install.cuda_included:
+        step = "Leave WHEELS= out: CPU targets are measured with them as they are."
+        raise SuiteError(Exit.USAGE, f"WHEELS=cpu: {chosen.name} cannot be imported without CUDA's wheels", step)
     if recording is None:
         choice = choose(words.engine, chosen, environ)
     else:

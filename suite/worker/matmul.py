@@ -32,7 +32,8 @@ _EIGEN_AND_ONEDNN = (
     (999, {"rows": 0.03, "last": 1.7, "scalar": 0.003}),
     (None, {"rows": 0.006, "last": 0.45, "scalar": 0.001}),
 )
-BOUND_C = {"tf_session": _EIGEN_AND_ONEDNN, "tf_function": _EIGEN_AND_ONEDNN}
+#: The same hold for PyTorch 2.11 with MKL on a CPU, eager and compiled, at the same sizes and seeds.
+BOUND_C = dict.fromkeys(("tf_session", "tf_function", "torch_eager", "torch_compile"), _EIGEN_AND_ONEDNN)
 
 #: Rows taken at a time, so that float64 copies stay below about 64 MB at n = 15000.
 _CHUNK_BYTES = 64 * 1000 * 1000
