@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from suite import classify, compile_counts, events, journal, levels, sample_record
+from suite import ceilings, classify, compile_counts, events, journal, levels, sample_record
 from suite.engines import Command, Engine
 from suite.errors import SuiteError
 from suite.exits import Exit
@@ -236,10 +236,13 @@ def _run(setting: Setting, command: Command, request: dict[str, Any], folder: Pa
 
 def _ceiling_flops(setting: Setting, cell: Cell | None, told: events.Events) -> float:
     """Return the FLOP/s that this cell cannot exceed, at the precision that the worker says is in force."""
-    if cell is None or "GPU" not in cell.device or setting.watched is None or not setting.watched.static:
-        return setting.ceiling_flops
     facts = told.first("facts") or {}
-    return setting.watched.ceiling_flops(str(facts.get("facts", {}).get("precision", "")))
+    precision = str(facts.get("facts", {}).get("precision", ""))
+    if cell is None or "GPU" not in cell.device:
+        return ceilings.cpu_ceiling_flops(setting.ceiling_flops, precision)
+    if setting.watched is None or not setting.watched.static:
+        return setting.ceiling_flops
+    return setting.watched.ceiling_flops(precision)
 
 
 def device_clock(planned: Planned, cell: Cell | None) -> int:
