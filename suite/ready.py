@@ -137,6 +137,7 @@ def make_ready(
         USAGE, IMPOSSIBLE or NOT_PREPARED: what cannot be, and what to do.
     """
     chosen = stack.load(words.stack, stacks)
+    _check_protocol(protocol, chosen)
     _check_placement(words, chosen)
     if words.wheels == "cuda" and not chosen.has_cuda_wheels():
         raise SuiteError(
@@ -295,6 +296,13 @@ def reproduce_plan(words: Words, all_cells: list[Cell]) -> Plan:
         cells=all_cells,
         planned=[Planned("probe", "probe", "", 0), *planned],
     )
+
+
+def _check_protocol(protocol: Protocol, chosen: Stack) -> None:
+    framework = chosen.definition.framework
+    if protocol == "reproduce" and framework.import_name != "tensorflow":
+        what = f"the question's snippet is TensorFlow's, and {chosen.name} has {framework.package}"
+        raise SuiteError(Exit.IMPOSSIBLE, what, f"make bench STACK={chosen.name} measures it.")
 
 
 def _check_placement(words: Words, chosen: Stack) -> None:

@@ -56,7 +56,8 @@ class TorchAdapter(object):
     def open(self):
         """Set what is asked and, on a GPU, create its context. Raises :class:`Unavailable`."""
         torch = self._torch
-        present = self.devices()
+        # A sample on a CPU starts no CUDA.
+        present = self.devices() if self._device != CPU else [CPU]
         if self._device not in present:
             raise Unavailable(self._device, present)
         torch.set_grad_enabled(False)
