@@ -71,6 +71,9 @@ def _failure(failure: Mapping[str, Any], where: str, raw_file: str, stderr: str)
     if failure.get("type") == "Unavailable":
         device = str(failure["text"]).split(" is not among")[0]
         return unavailable(device, failure["devices"] or [], raw_file, stderr)
+    if failure.get("type") == "NotOffered":
+        code, next_step = str(failure["code"]), str(failure["next_step"])
+        return Reason(code, str(failure["text"])[:300], next_step, raw_file), "unavailable"
     text = f"{failure.get('type')} {where}: {str(failure.get('text'))[:300]}"
     if failure.get("out_of_memory"):
         return Reason("out_of_memory", text, "Ask for smaller SHAPES=, or free memory.", raw_file), "oom"

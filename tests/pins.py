@@ -148,7 +148,7 @@ def _cuda_wheels(stack: Stack) -> Iterator[str]:
     for minor, paths in locks(stack).items() if there else ():
         locked = pins(paths)
         for package, version in (("nvidia-cuda-runtime", ships.cuda), ("nvidia-cudnn", ships.cudnn)):
-            got = {found for name, found in locked.items() if re.fullmatch(rf"{package}-cu\d+", name)}
+            got = {found for name, found in locked.items() if re.fullmatch(rf"{package}(-cu\d+)?", name)}
             if got != {version}:
                 yield f"Python {minor}: cuda.ships has {package} {version}, the lock {sorted(got)}"
 
