@@ -138,8 +138,11 @@ def _measured(
     out["evidence"] = {"placement": placement, "bytecode": found, "results": told.every("result")}
     if reads:
         out["evidence"]["disk"] = {name: reads[name] for name in ("read_bytes", "used_bytes")}
+    results = told.every("result")
+    out["facts"] = {**out["facts"], "effective_precision": proofs.effective_precision(results, cell.n)}
     judged = {
-        "result": proofs.result(told.every("result"), ["cold"] if kind == "fresh" else ["cold", "warm"]),
+        "precision": proofs.precision(results, cell.precision, cell.n),
+        "result": proofs.result(results, ["cold"] if kind == "fresh" else ["cold", "warm"]),
         "device": proofs.device(placement, cell.n, compiles),
         "synchronised": proofs.synchronised(warm),
         "plausible": proofs.plausible(cell.n, length["first_execution"], warm, ceiling_flops),

@@ -25,7 +25,7 @@ STACKS = ROOT / "docker"
 Target = Literal["CPU", "GPU", "XLA_CPU", "XLA_GPU"]
 TARGETS: tuple[Target, ...] = ("CPU", "GPU", "XLA_CPU", "XLA_GPU")
 Placement = Literal["device", "jit"]
-Adapter = Literal["tf_session", "tf_function", "torch_eager", "torch_compile"]
+Adapter = Literal["tf_session", "tf_function", "jax_jit", "torch_eager", "torch_compile"]
 Wheels = Literal["cpu", "cuda"]
 Minor = Annotated[str, msgspec.Meta(pattern=r"^3\.\d+$")]
 Capability = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+a?$")]

@@ -93,6 +93,8 @@ def _adapter(request):
         import tf_session as module
     elif request["adapter"] == "tf_function":
         import tf_function as module
+    elif request["adapter"] == "jax_jit":
+        import jax_jit as module
     elif request["adapter"] == "torch_eager":
         import torch_eager as module
     elif request["adapter"] == "torch_compile":

@@ -124,7 +124,7 @@ def _prove(channel, adapter, request, m, cold, warm):
         channel.send("drains", **series.drains(adapter))
     for which, outputs in sorted(judged.items()):
         ratios = matmul.errors(outputs, expected, request["adapter"], request["dtype"], facts["precision"])
-        channel.send("result", of=which, ratios=ratios)
+        channel.send("result", of=which, ratios=ratios, entry_error=matmul.entry_error(outputs, expected))
     channel.send("placement", asked=request["device"], **adapter.evidence())
     channel.send("facts", facts=facts)
     channel.send("bytecode", **bytecode.loaded_from_cache())

@@ -13,7 +13,7 @@ from suite import stack
 WORKER = stack.ROOT / "suite" / "worker"
 FILES = sorted(WORKER.glob("*.py"))
 OURS = {path.stem for path in FILES}
-FRAMEWORKS = {"numpy", "tensorflow", "torch"}
+FRAMEWORKS = {"numpy", "tensorflow", "jax", "jaxlib", "torch"}
 #: In our standard library, and not in that of Python 3.6.
 NEWER_MODULES = {"contextvars", "dataclasses", "graphlib", "tomllib", "zoneinfo", "_py_warnings"}
 NEWER_SUBMODULES = {"importlib.resources", "importlib.metadata", "concurrent.interpreters"}
