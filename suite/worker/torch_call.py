@@ -71,7 +71,7 @@ class TorchAdapter(object):
             torch_settings.set_precision(torch, self._on_gpu, self._precision)
         elif self._precision not in ("default", "bf16"):
             text = "PRECISION=%s is of float32, the operand is %s" % (self._precision, self._dtype)
-            raise NotOffered("precision_not_offered", text, "DTYPE=float32, or leave PRECISION= out.")
+            raise NotOffered("no_precision", text, "DTYPE=float32, or leave PRECISION= out.")
 
     def memory(self):
         """Return the device's free and total memory in bytes; None where it has none of its own."""

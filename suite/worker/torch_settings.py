@@ -20,9 +20,7 @@ def set_precision(torch, on_gpu, asked):
         return
     missing = _missing(torch, on_gpu, asked)
     if missing:
-        raise NotOffered(
-            "precision_not_offered", "PRECISION=%s: %s" % (asked, missing), "PRECISION=default or ieee."
-        )
+        raise NotOffered("no_precision", "PRECISION=%s: %s" % (asked, missing), "PRECISION=default or ieee.")
     torch.set_float32_matmul_precision(_WORDS[asked])
 
 

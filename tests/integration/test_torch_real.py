@@ -162,4 +162,4 @@ def test_a_precision_that_this_device_lacks_is_unavailable(taker_torch):
     if sample.status == "ok":
         assert sample.facts["precision"] == "tf32"  # a CPU with AMX-FP16
     else:
-        assert (sample.status, sample.reason.code) == ("unavailable", "precision_not_offered"), sample.reason
+        assert (sample.status, sample.reason.code) == ("unavailable", "no_precision"), sample.reason
