@@ -56,7 +56,7 @@ def framework(wanted):
     if process.returncode != 0:
         return "failed", "cannot be imported: " + error.decode("utf-8", "replace").strip()[-600:]
     version = said.decode("utf-8").strip().splitlines()[-1]
-    if version != wanted["version"]:
+    if version.partition("+")[0] != wanted["version"]:
         return "failed", "is %s, stack.toml says %s" % (version, wanted["version"])
     return "ok", "%s %s was imported" % (wanted["import_name"], version)
 
