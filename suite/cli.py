@@ -27,7 +27,7 @@ _WORDS: dict[str, str] = {
     "level": "process (caches kept), jit (new empty caches) or disk (files dropped, too). Default: jit.",
     "placement": "device, jit or all.",
     "dtype": "float32, or bfloat16 where the stack has it (PyTorch).",
-    "precision": "default or ieee.",
+    "precision": "default, ieee, tf32 or bf16.",
     "gpu": "Index or UUID of the GPU.",
     "cpus": "CPUs' worth of time that a container may use, such as 0.5. Default: no limit.",
     "cpuset": "CPUs that a container may run on, such as 0 or 0-3. Default: all.",
@@ -190,10 +190,10 @@ def list_stacks() -> Exit:
 
     \b
     $ python -m suite list
-    stack            version    CUDA/cuDNN    Python     state        ENGINE=
-    ---------------  ---------  ------------  ---------  -----------  ---------
-    tf1.14-cuda10    1.14.0     10.0/7.6      3.6 3.7    built        local
-    tf1.15-cuda10    1.15.5     10.0/7.6      3.7 3.6    locked only  local
+    stack             version    CUDA/DNN    Python     state        ENGINE=
+    ----------------  ---------  ----------  ---------  -----------  ---------
+    tf1.14-cuda10     1.14.0     10.0/7.6    3.6 3.7    built        local
+    tf1.15-cuda10     1.15.5     10.0/7.6    3.7 3.6    locked only  local
     ...
     """
     from suite import listing

@@ -137,11 +137,15 @@ def make_ready(
         USAGE, IMPOSSIBLE or NOT_PREPARED: what cannot be, and what to do.
     """
     chosen = stack.load(words.stack, stacks)
+    _check_protocol(protocol, chosen)
     _check_placement(words, chosen)
     if words.wheels == "cuda" and not chosen.has_cuda_wheels():
         raise SuiteError(
             Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
         )
+    if words.wheels == "cpu" and chosen.definition.install.cuda_included:
+        step = "Leave WHEELS= out: CPU targets are measured with them as they are."
+        raise SuiteError(Exit.USAGE, f"WHEELS=cpu: {chosen.name} cannot be imported without CUDA's wheels", step)
     if recording is None:
         choice = choose(words.engine, chosen, environ)
     else:
@@ -292,6 +296,13 @@ def reproduce_plan(words: Words, all_cells: list[Cell]) -> Plan:
         cells=all_cells,
         planned=[Planned("probe", "probe", "", 0), *planned],
     )
+
+
+def _check_protocol(protocol: Protocol, chosen: Stack) -> None:
+    framework = chosen.definition.framework
+    if protocol == "reproduce" and framework.import_name != "tensorflow":
+        what = f"the question's snippet is TensorFlow's, and {chosen.name} has {framework.package}"
+        raise SuiteError(Exit.IMPOSSIBLE, what, f"make bench STACK={chosen.name} measures it.")
 
 
 def _check_placement(words: Words, chosen: Stack) -> None:

@@ -116,8 +116,18 @@ class Warm(msgspec.Struct, frozen=True):
     throttlings: int = 0
 
 
+class DeviceClock(msgspec.Struct, frozen=True):
+    """Calls after the warm series, each on two clocks: the wall's, as in the series, and the device's own events.
+
+    ``wall_s`` holds the fetch of the scalar, ``device_s`` what the device did between the two events.
+    """
+
+    wall_s: list[float]
+    device_s: list[float]
+
+
 class Compiles(msgspec.Struct, frozen=True):
-    """XLA compiles that the framework logged during one phase, and their time as it gave it."""
+    """Compiles that the framework logged during one phase, and their time as it gave it."""
 
     count: int
     total_s: float
@@ -189,6 +199,7 @@ class Sample(msgspec.Struct, frozen=True):
     cpu_s: float | None = None
     tags: list[str] = []
     telemetry: dict[str, Any] = {}
+    device_clock: DeviceClock | None = None
     schema: int = SCHEMA
 
 

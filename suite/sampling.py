@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from suite import classify, compile_counts, events, journal, levels, sample_record
+from suite import ceilings, classify, compile_counts, events, journal, levels, sample_record
 from suite.engines import Command, Engine
 from suite.errors import SuiteError
 from suite.exits import Exit
@@ -31,12 +31,17 @@ from suite.records import (
 )
 from suite.stack import CompileLog
 from suite.telemetry.machine import Watched
+from suite.telemetry.sampler import Trace
 from suite.telemetry.summary import summarise
 from suite.telemetry.tags import tags
 from suite.watch import Watch
 
 #: Beside a sample's request and events: how its process went, so that the sample can be replayed.
 OUTCOME = "outcome.json"
+
+#: Calls of a prepared sample on a GPU that its own clock takes too, after the series, where the framework has one; the
+#: worker stops earlier after a second.
+DEVICE_CLOCK_CALLS = 20
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,7 @@ def _take(
         "warm_s": warm_s,
         # Below the worker's own folder, where it runs: XLA_FLAGS ends a path at its first space.
         "modules_folder": "modules",
+        "device_clock": device_clock(planned, cell),
         **more,
     }
     command = setting.engine.worker_command(folder / "request.json", environment)
@@ -187,6 +193,7 @@ def _take(
         primed=primed,
         session=setting.session,
         again=again,
+        free_bytes=free_bytes(trace, setting.watched) if cell and "GPU" in cell.device else None,
     )
     if trace is not None and setting.watched is not None:
         child = not command.words
@@ -229,10 +236,26 @@ def _run(setting: Setting, command: Command, request: dict[str, Any], folder: Pa
 
 def _ceiling_flops(setting: Setting, cell: Cell | None, told: events.Events) -> float:
     """Return the FLOP/s that this cell cannot exceed, at the precision that the worker says is in force."""
-    if cell is None or "GPU" not in cell.device or setting.watched is None or not setting.watched.static:
-        return setting.ceiling_flops
     facts = told.first("facts") or {}
-    return setting.watched.ceiling_flops(str(facts.get("facts", {}).get("precision", "")))
+    precision = str(facts.get("facts", {}).get("precision", ""))
+    if cell is None or "GPU" not in cell.device:
+        return ceilings.cpu_ceiling_flops(setting.ceiling_flops, precision)
+    if setting.watched is None or not setting.watched.static:
+        return setting.ceiling_flops
+    return setting.watched.ceiling_flops(precision)
+
+
+def device_clock(planned: Planned, cell: Cell | None) -> int:
+    """Return how many further calls a worker makes on the device's own clock too, after its series."""
+    on_gpu = planned.kind == "prepared" and cell is not None and "GPU" in cell.device
+    return DEVICE_CLOCK_CALLS if on_gpu else 0
+
+
+def free_bytes(trace: Trace | None, watched: Watched | None) -> int | None:
+    """Return what was free of the watched GPU's memory before the worker started; None where NVML does not say."""
+    used = trace.begin.get("gpu", {}).get("memory_used_bytes") if trace else None
+    total = watched.static.get("memory_total_bytes") if watched else None
+    return int(total) - int(used) if total is not None and used is not None else None
 
 
 def _set_aside(folder: Path, session: int) -> None:

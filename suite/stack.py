@@ -25,7 +25,7 @@ STACKS = ROOT / "docker"
 Target = Literal["CPU", "GPU", "XLA_CPU", "XLA_GPU"]
 TARGETS: tuple[Target, ...] = ("CPU", "GPU", "XLA_CPU", "XLA_GPU")
 Placement = Literal["device", "jit"]
-Adapter = Literal["tf_session", "tf_function"]
+Adapter = Literal["tf_session", "tf_function", "jax_jit", "torch_eager", "torch_compile"]
 Wheels = Literal["cpu", "cuda"]
 Minor = Annotated[str, msgspec.Meta(pattern=r"^3\.\d+$")]
 Capability = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+a?$")]
@@ -58,7 +58,8 @@ class Install(_Table, frozen=True):
     """How the environment is made. Sizes in MB (10**6 bytes).
 
     ``sdists``: by Python minor, the only packages that may come as a source archive.
-    ``cuda_mb``: what CUDA's wheels need more; 0 where the stack has none.
+    ``cuda_mb``: what CUDA's wheels need more, where they have a lock of their own; else 0.
+    ``cuda_included``: they are in the plain lock, because the framework cannot be imported without them.
     ``cuda_environment``: variables with which the framework finds them, where it does not look for them itself;
     {packages} stands for the folder that packages are installed in.
     """
@@ -67,6 +68,7 @@ class Install(_Table, frozen=True):
     download_mb: Annotated[int, msgspec.Meta(gt=0)]
     sdists: dict[str, list[str]] = {}
     cuda_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cuda_included: bool = False
     cuda_environment: dict[str, str] = {}
 
 
@@ -163,15 +165,17 @@ class Stack(msgspec.Struct, frozen=True):
         CUDA's wheels have a lock of their own, with what the plain one lacks: no package is in both.
         """
         plain = self.folder / f"requirements-py{minor}.lock"
-        return [plain, self.folder / f"requirements-cuda-py{minor}.lock"] if wheels == "cuda" else [plain]
+        if wheels == "cpu" or self.definition.install.cuda_included:
+            return [plain]
+        return [plain, self.folder / f"requirements-cuda-py{minor}.lock"]
 
     def dockerfile(self) -> Path:
         """Return the path of the stack's Dockerfile, which need not exist."""
         return self.folder / "Dockerfile"
 
     def has_cuda_wheels(self) -> bool:
-        """Tell whether CUDA comes as wheels, in a lock of their own."""
-        return self.definition.install.cuda_mb > 0
+        """Tell whether CUDA comes as wheels: in a lock of their own, or in the plain one."""
+        return self.definition.install.cuda_mb > 0 or self.definition.install.cuda_included
 
     def realisations(self, target: str) -> list[Realisation]:
         """Return the ways this stack realises ``target``, in the file's order."""
@@ -284,6 +288,8 @@ def _contradiction(definition: Definition, folder: str) -> str:
             return f"compile_log.pattern: expected a regular expression: {error}"
         if groups != 1:
             return f"compile_log.pattern: expected one group, the time, got {groups}"
+    if definition.install.cuda_included and definition.install.cuda_mb:
+        return "install.cuda_mb: expected 0 where cuda_included is true: CUDA's wheels are in environment_mb"
     strangers = sorted(set(definition.gpu_code.partly) - set(definition.gpu_code.native))
     if strangers:
         return f"gpu_code.partly: expected capabilities that are in native, got {', '.join(strangers)}"

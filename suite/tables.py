@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from suite import rates, rows, standing, stats, units
+from suite import rates, rows, second_clock, standing, stats, units
 from suite.layout import heading, notes_text, table, title
 from suite.records import PHASES, Run, Sample
 from suite.remarks import WANTED, remarks
@@ -22,6 +22,7 @@ CSV_COLUMNS = (
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high", "ratio_half_width", "samples_for_5_percent"),
     *("warm_flops", "precision_in_force", "ceiling_flops"),
+    *("device_clock_s", "device_clock_wall_s"),
     *("to_steady_s", "outliers", "tagged", "tags", "added", "added_cold_s", "added_warm_s"),
     *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads", "onednn"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
@@ -70,6 +71,9 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         if rate is not None:
             line["warm_flops"], line["precision_in_force"] = repr(rate.flops), rate.precision
             line["ceiling_flops"] = "" if rate.ceiling_flops is None else repr(rate.ceiling_flops)
+        clocks = second_clock.of_cell(samples, cell.id) if row.count.shows_times else None
+        if clocks is not None:
+            line["device_clock_s"], line["device_clock_wall_s"] = repr(clocks.device_s), repr(clocks.wall_s)
         for name in ("cold", "warm"):
             line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
         line.update(_limits(samples))

@@ -28,13 +28,14 @@ def probe(phases, channel, adapter):
 
 
 def measure(phases, channel, adapter, request):
-    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s."""
+    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s, and may hold device_clock."""
     n, seed, dtype = request["n"], request["seed"], request["dtype"]
     before_bytes = disk.read_bytes()
     with phases.measure("import"):
         adapter.import_framework()
     with phases.measure("device_init"):
         adapter.open()
+        _tell_memory(channel, adapter)
     if request["kind"] != "fresh":
         with phases.measure("library_init"):
             _prepare(adapter, n, seed, dtype)
@@ -57,9 +58,12 @@ def measure(phases, channel, adapter, request):
     if request["kind"] != "fresh":
         with phases.measure("warm"):
             timed = series.measure(adapter, request["warm_calls"], request["warm_s"])
-        warm = timed.pop("scalar")
+        warm = {"scalar": timed.pop("scalar")}
         channel.send("warm", **timed)
     with phases.measure("verify"):
+        if warm is not None:
+            warm.update(adapter.outputs())
+            _tell_device_clock(channel, adapter, request.get("device_clock") or 0)
         _prove(channel, adapter, request, m, cold, warm)
         if request["level"] == "disk":
             _tell_reads(channel, before_bytes, after_bytes)
@@ -86,6 +90,25 @@ def _prepare(adapter, n, seed, dtype):
     adapter.execute()
 
 
+def _tell_memory(channel, adapter):
+    """Send how much of the device's memory is free before anything of the cell is there, where the framework tells."""
+    memory = getattr(adapter, "memory", None)
+    told = memory() if memory is not None else None
+    if told is not None:
+        channel.send("memory", **told)
+
+
+def _tell_device_clock(channel, adapter, calls):
+    """Send further calls on the wall's clock and on the device's own, right after the series: the device is awake."""
+    second = getattr(adapter, "device_clock", None)
+    if second is None or not calls:
+        return
+    with series.undisturbed():
+        told = second(calls)
+    if told is not None:
+        channel.send("device_clock", **told)
+
+
 def _tell_reads(channel, before, after):
     read = None if before is None or after is None else after - before
     channel.send("disk", read_bytes=read, used_bytes=disk.used_bytes())
@@ -97,11 +120,11 @@ def _prove(channel, adapter, request, m, cold, warm):
     facts = adapter.facts()
     judged = {"cold": cold}
     if warm is not None:
-        judged["warm"] = dict(adapter.outputs(), scalar=warm)
+        judged["warm"] = warm
         channel.send("drains", **series.drains(adapter))
     for which, outputs in sorted(judged.items()):
         ratios = matmul.errors(outputs, expected, request["adapter"], request["dtype"], facts["precision"])
-        channel.send("result", of=which, ratios=ratios)
+        channel.send("result", of=which, ratios=ratios, entry_error=matmul.entry_error(outputs, expected))
     channel.send("placement", asked=request["device"], **adapter.evidence())
     channel.send("facts", facts=facts)
     channel.send("bytecode", **bytecode.loaded_from_cache())

@@ -12,7 +12,6 @@ import settings
 from tf_session import EVIDENCE_OPS, Unavailable, nan_like
 
 NAME = "tf_function"
-PRECISIONS = ("default", "ieee")
 #: Name of the function of the evidence call, where its module has to be dumped.
 EVIDENCE = "evidence"
 
@@ -54,11 +53,10 @@ class Adapter(object):
         if threads is not None:
             tf.config.threading.set_intra_op_parallelism_threads(threads)
             tf.config.threading.set_inter_op_parallelism_threads(threads)
-        if self._precision == "ieee":
-            settings.forbid_tf32(tf)
         present = self.devices()
         if self._device not in present:
             raise Unavailable(self._device, present)
+        settings.set_precision(tf, self._precision, self._device)
 
     def place(self, m):
         """Put the operand, shape (n, n), on the device, and make room for the outputs there, as NaN."""
