@@ -38,3 +38,18 @@ def made221(require):
 def taker221(made221, tmp_path: Path) -> Taker:
     """Takes samples of tf2.21-cuda12."""
     return Taker(made221.python, tmp_path / "raw", stack.load("tf2.21-cuda12"))
+
+
+@pytest.fixture(scope="session")
+def made_jax(require):
+    """The real environment of jax0.11-cuda13, without CUDA's wheels, made once for the session."""
+    require("py312")
+    return environment.prepare(
+        stack.load("jax0.11-cuda13"), "3.12", environ=os.environ, named=None, wheels="cpu", report=print
+    )
+
+
+@pytest.fixture
+def taker_jax(made_jax, tmp_path: Path) -> Taker:
+    """Takes samples of jax0.11-cuda13."""
+    return Taker(made_jax.python, tmp_path / "raw", stack.load("jax0.11-cuda13"))
