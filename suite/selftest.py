@@ -70,8 +70,8 @@ def derive(folder: Path, style: str = "simple") -> tuple[str, list[Row]]:
     rows = comparison.compare(sides[0], sides[1], paired=True)
     try:
         as_markdown = comparison_tables.text(compared, runs, rows, notes, "github")
-        journal.write_atomically(folder / TABLE_MD, as_markdown)
-        journal.write_atomically(folder / TABLE_CSV, comparison_tables.as_csv(compared, rows))
+        journal.write_derived(folder / TABLE_MD, as_markdown)
+        journal.write_derived(folder / TABLE_CSV, comparison_tables.as_csv(compared, rows))
     except OSError as error:
         what = f"{folder}: the tables cannot be written: {error.strerror or error}"
         raise SuiteError(

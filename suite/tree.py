@@ -69,17 +69,19 @@ def _look_at(folder: Path, inside: Sequence[os.DirEntry[str]], found: Tree) -> l
         return []
     if SAMPLES in names:
         found.refused.append(Refused(folder / SAMPLES, f"no {RUN} beside it"))
-    below = []
-    for each in inside:
-        try:
-            if each.is_symlink():
-                if each.is_dir():
-                    found.links.append(folder / each.name)
-            elif each.is_dir() and each.name != RAW:
-                below.append(folder / each.name)
-        except OSError as error:  # a link in a circle
-            found.refused.append(Refused(folder / each.name, error.strerror or str(error)))
-    return below
+    return [folder / each.name for each in inside if each.name != RAW and _leads_on(folder, each, found)]
+
+
+def _leads_on(folder: Path, entry: os.DirEntry[str], found: Tree) -> bool:
+    """Tell whether an entry is a folder to be looked at; a link to one is noted."""
+    try:
+        if not entry.is_symlink():
+            return entry.is_dir()
+        if entry.is_dir():
+            found.links.append(folder / entry.name)
+    except OSError as error:  # a link in a circle
+        found.refused.append(Refused(folder / entry.name, error.strerror or str(error)))
+    return False
 
 
 def _unusable(entry: os.DirEntry[str]) -> str:
