@@ -36,7 +36,7 @@ help:
 	@echo 'make image-save STACK=... FILE=x.tar | image-load: the image as an archive with its sum'
 	@echo 'make list                the stacks, and what this machine has of them'
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do; all stacks against a GPU: CAPABILITY=8.6'
-	@echo 'make collect             the tables of stored runs again'
+	@echo 'make collect             stored runs: their tables again, an index; CELL="CPU device 500": its history'
 	@echo 'make report RUN=...      report.html of a stored run again (CHARTS=svg or png: files)'
 	@echo 'make test | test-fast | test-gpu | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
@@ -65,7 +65,7 @@ doctor:
 	@$(HOST); "$$py" -m suite doctor$(call flag,STACK,stack)$(call flag,PYTHON,python)$(call flag,CAPABILITY,capability)
 
 collect:
-	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)
+	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)$(call flag,CELL,cell)$(call flag,TABLES,tables)
 
 report:
 	@$(HOST); "$$py" -m suite report$(call flag,CHARTS,charts) -- $(if $(call given,RUN),$(call quoted,RUN))

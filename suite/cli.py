@@ -231,25 +231,33 @@ def doctor(stack: str | None, python: str | None, capability: str | None) -> Exi
 
 @cli.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--out", default=None, metavar="OUT", help="Folder with results. Default: results.")
+@click.option("--out", default=None, metavar="OUT", help="Folders with results. Default: results.")
 @click.option("--stack", default=None, metavar="STACK", help="Only runs of this stack.")
-def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit:
-    """Derive the tables of stored runs again from their raw files.
+@click.option("--cell", default="", metavar="CELL", help='The history of a cell: "XLA_CPU jit 500".')
+@click.option(
+    "--tables", type=click.Choice(["0", "1"]), default="0", help="1: print the tables of every run, too."
+)
+def collect(paths: tuple[Path, ...], out: str | None, stack: str | None, cell: str, tables: str) -> Exit:
+    """Derive the tables of stored runs again from their raw files, and index whole trees of them.
 
-    PATHS are run folders, or folders with runs below them.
+    PATHS are run folders, or folders with runs below them. Of one run its tables are printed, of a tree its index,
+    which is also kept as index.md and index.csv.
 
     \b
-    $ python -m suite collect results
-    tf1.14-cuda10
-    TensorFlow 1.14 on CUDA 10.0: the stack of the question
-    run 20261202T070745Z-89a868, profile quick, 3 samples a cell
+    $ python -m suite collect results/examples
+    13 runs
+    stack            machine    run                      profile        ok
+    ---------------  ---------  -----------------------  -----------  ----
+    tf1.14-cuda10    2c5b1f     20261202T070745Z-89a868  quick 3      6/12
     ...
     """
+    from suite import compare_stored
     from suite import stack as stacks
     from suite.collecting import collect_all
 
-    where = list(paths) or [Path(out) if out else stacks.ROOT / "results"]
-    return collect_all(where, stack, _print)
+    named = [Path(each).expanduser() for each in compare_stored.paths(out or "", "OUT")]
+    where = list(paths) or named or [stacks.ROOT / "results"]
+    return collect_all(where, stack, _print, cell=cell, tables=tables == "1")
 
 
 @cli.command()

@@ -11,7 +11,7 @@ from suite import rates, rows, second_clock, standing, stats, units
 from suite.layout import heading, notes_text, table, title
 from suite.records import PHASES, Run, Sample
 from suite.remarks import WANTED, remarks
-from suite.rows import CellRow, Count, TargetRow
+from suite.rows import CellRow, Count, Rows, TargetRow
 from suite.stats import Estimate
 
 CELL_COLUMNS = ("stack", "target", "placement", "op", "n", "dtype", "precision", "level", "python", "engine")
@@ -31,12 +31,20 @@ CSV_COLUMNS = (
 )
 
 
-def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: str = "simple") -> str:
+def text(
+    run: Run,
+    samples: Sequence[Sample],
+    notes: Sequence[str] = (),
+    style: str = "simple",
+    made: Rows | None = None,
+) -> str:
     """Return the run's tables and notes as text.
 
-    ``style`` is one of tabulate's table formats: "simple" fits 80 columns, "github" is Markdown.
+    ``style`` is one of tabulate's table formats: "simple" fits 80 columns, "github" is Markdown. ``made``: the run's
+    rows, where somebody has made them.
     """
-    cell_rows, target_rows = rows.cell_rows(run, samples), rows.target_rows(run, samples)
+    made = made or rows.both(run, samples)
+    cell_rows, target_rows = made.cells, made.targets
     markdown = style == "github"
     parts = [heading(run, samples, markdown)]
     parts.append(title("What a shape pays once, and then", markdown) + _cells(cell_rows, style))
@@ -49,15 +57,15 @@ def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), style: 
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def as_csv(run: Run, samples: Sequence[Sample]) -> str:
+def as_csv(run: Run, samples: Sequence[Sample], made: Rows | None = None) -> str:
     """Return the run's rows as CSV: times in seconds by repr, nothing where there is no number."""
-    fresh = {row.cell.id: row for row in rows.target_rows(run, samples)}
+    made = made or rows.both(run, samples)
+    fresh = {row.cell.id: row for row in made.targets}
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    cell_rows = rows.cell_rows(run, samples)
-    speed = rates.rates(run, samples, cell_rows)
-    for row in cell_rows:
+    speed = rates.rates(run, samples, made.cells)
+    for row in made.cells:
         cell, count = row.cell, row.count
         line: dict[str, object] = {name: getattr(cell, name) for name in CELL_COLUMNS}
         line.update(status=count.status, ok=count.ok, planned=count.planned)
