@@ -184,6 +184,24 @@ def compare(**given: str | None) -> Exit:
     return code
 
 
+@cli.command()
+@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume", "profile", "level")))
+def explain(**given: str | None) -> Exit:
+    """Say what a cell's first run was spent on, by taking one thing away at a time in fresh processes.
+
+    SAMPLES is 5 blocks, TARGETS is XLA_CPU, SHAPES is 500 and BUDGET is 3600 where they are not given.
+
+    \b
+    $ python -m suite explain --stack tf1.14-cuda10 --targets XLA_CPU --shapes 500
+    """
+    from suite import measure
+    from suite.explain import run as explaining
+
+    code, folder = explaining.run(given, os.environ, _command(), _print)
+    measure.leave_report(folder)
+    return code
+
+
 @cli.command("list")
 def list_stacks() -> Exit:
     """List the stacks: versions, Pythons, and what this machine has of each.

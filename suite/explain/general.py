@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ablations that are the same for every stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from suite.explain.ablation import Ablation, Mechanism
+from suite.records import Cell
+from suite.stack import Definition, Target
+
+_GPU: list[Target] = ["GPU", "XLA_GPU"]
+_CODE = Mechanism("libraries", "kB of libraries' code that the call is the first to touch")
+#: CUDA_MODULE_LOADING is read from this version of CUDA on.
+LAZY_LOADING = (11, 7)
+
+SECOND_SHAPE = Ablation(
+    name="second shape",
+    takes_out="what a process pays the first time it makes such a call, at whatever shape",
+    prepare="second_shape",
+    mechanism=_CODE,
+    role="first_use",
+)
+SAME_SHAPE = Ablation(
+    name="same shape again",
+    takes_out="what a process pays once for a shape: all but what each new function or graph pays",
+    prepare="same_shape",
+    mechanism=_CODE,
+    role="",
+)
+JIT_CACHE_KEPT = Ablation(
+    name="JIT cache kept",
+    takes_out="compiling PTX for this GPU by the driver",
+    targets=_GPU,
+    level="process",
+    remedy="export CUDA_CACHE_PATH=$HOME/.nv/ComputeCache  # keep this folder between runs",
+    mechanism=Mechanism("cache", "files that the driver adds to its JIT cache", pattern=r"^cuda/"),
+    role="driver_jit",
+)
+EAGER_LOADING = Ablation(
+    name="eager loading",
+    takes_out="loading each kernel at its first use: all are loaded when the GPU is opened",
+    targets=_GPU,
+    environment={"CUDA_MODULE_LOADING": "EAGER"},
+    mechanism=_CODE,
+    role="first_use",
+)
+PTX_FORCED = Ablation(
+    name="PTX forced",
+    takes_out="nothing: adds what a GPU pays that the stack has no machine code for",
+    targets=_GPU,
+    environment={"CUDA_FORCE_PTX_JIT": "1", "CUDA_CACHE_DISABLE": "1"},
+    what_if=True,
+    role="",
+)
+NO_TF32 = Ablation(
+    name="TF32 off",
+    takes_out="multiplying with 11 bits",
+    targets=_GPU,
+    precision="ieee",
+    what_if=True,
+    role="",
+)
+ONE_THREAD = Ablation(
+    name="one thread",
+    takes_out="starting threads and waiting for them",
+    targets=["CPU", "XLA_CPU"],
+    threads=1,
+    what_if=True,
+    mechanism=Mechanism("threads", "threads that the call starts"),
+    role="",
+)
+
+
+def ablations(definition: Definition, cells: Sequence[Cell]) -> list[Ablation]:
+    """Return all ablations that say something about one of ``cells``: general ones first, then the stack's own."""
+    general = [SECOND_SHAPE, SAME_SHAPE, JIT_CACHE_KEPT, PTX_FORCED]
+    cuda = tuple(int(part) for part in definition.cuda.built_with.cuda.split(".")[:2])
+    if cuda >= LAZY_LOADING:
+        general.append(EAGER_LOADING)
+    if any(cell.precision == "default" for cell in cells):
+        general.append(NO_TF32)
+    if definition.framework.import_name == "tensorflow":
+        general.append(ONE_THREAD)
+    own = {each.name for each in definition.ablations}
+    every = [*(each for each in general if each.name not in own), *definition.ablations]
+    return [each for each in every if any(each.applies(cell.target, cell.placement) for cell in cells)]
