@@ -51,7 +51,10 @@ _OF_COMPARE: dict[str, str] = {
     "format": "simple, github, grid, plain, html, latex or csv. Default: simple.",
     "layout": "wide (side by side, verdicts) or long (a row a stack and cell). Default: wide.",
 }
-_ALL_WORDS = {**_WORDS, **_OF_COMPARE}
+_OF_EXPLAIN: dict[str, str] = {
+    "ablations": "What to take away, such as second-shape,autotuning-off. Default: all that apply.",
+}
+_ALL_WORDS = {**_WORDS, **_OF_COMPARE, **_OF_EXPLAIN}
 
 _Command = Callable[..., Any]
 
@@ -185,7 +188,7 @@ def compare(**given: str | None) -> Exit:
 
 
 @cli.command()
-@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume", "profile", "level")))
+@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume", "profile", "level")), *_OF_EXPLAIN)
 def explain(**given: str | None) -> Exit:
     """Say what a cell's first run was spent on, by taking one thing away at a time in fresh processes.
 

@@ -15,8 +15,9 @@ import msgspec
 #: Variables that hold a list of flags: what is added goes behind what is there, separated by this.
 JOINED = {"XLA_FLAGS": " ", "TF_XLA_FLAGS": " ", "TF_CPP_VMODULE": ",", "LIBTPU_INIT_ARGS": " "}
 
-#: Where in the account of a cold time a cause belongs; "" for one that is listed beside it only.
-Role = Literal["", "tuning", "driver_jit", "first_use", "other"]
+#: Where in the account of a cold time a cause belongs. Listed beside it only: "", and "whole", which takes away what
+#: other causes do.
+Role = Literal["", "tuning", "driver_jit", "first_use", "other", "whole"]
 
 
 class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +65,8 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         same call, from a function or graph of its own.
     level, precision, threads
         Of the cell, where it is not what was asked for.
+    own_cache
+        It brings a cache of its own: level ``process`` also where the target has no JIT cache.
     what_if
         It adds a cost or changes what is computed: never part of "all together".
     remedy
@@ -84,6 +87,7 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     level: Literal["", "process"] = ""
     precision: str = ""
     threads: int = 0
+    own_cache: bool = False
     what_if: bool = False
     remedy: str = ""
     mechanism: Mechanism | None = None

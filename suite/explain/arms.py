@@ -71,8 +71,8 @@ def _under(ablation: Ablation, cells: Sequence[Cell], chosen: Stack) -> list[Cel
             continue
         level = cell.level
         if ablation.level:
-            level = levels.of_cell(ablation.level, _has_jit_cache(cell, chosen))
-            if level == cell.level and ablation.name != "all together":
+            level = levels.of_cell(ablation.level, ablation.own_cache or _has_jit_cache(cell, chosen))
+            if level == cell.level and ablation.role:
                 continue
         precision = ablation.precision or cell.precision
         out.append(msgspec.structs.replace(cell, level=level, precision=precision))

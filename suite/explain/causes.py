@@ -16,7 +16,7 @@ STEPS_OF = {
     "tuning": ("shape", "first", "anew"),
     "driver_jit": ("first", "shape"),
     "first_use": ("first", "shape"),
-    "other": ("shape", "first", "anew"),
+    "other": ("shape", "first"),
 }
 #: What is most specific draws first.
 ORDER = ("tuning", "driver_jit", "other", "first_use")

@@ -108,8 +108,8 @@ def explain(
 
 
 def _tag_notes(samples: Mapping[str, Sequence[Sample]]) -> list[str]:
-    tags = [tag for each in samples.values() for sample in each for tag in sample.tags]
-    total = sum(1 for each in samples.values() for sample in each if sample.kind in ("prepared", "fresh"))
+    taken = [sample for each in samples.values() for sample in each if sample.kind in _KINDS]
+    tags, total = [tag for sample in taken for tag in sample.tags], len(taken)
     if not tags:
         return []
     counted = ", ".join(f"{tag} {tags.count(tag)}" for tag in sorted(set(tags)))

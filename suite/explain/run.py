@@ -13,6 +13,7 @@ from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.explain import arms, document, explanation, general, measuring, sheet
+from suite.explain.ablation import Ablation
 from suite.explain.explanation import Explanation
 from suite.measure import shown
 
@@ -41,7 +42,7 @@ def run(
         what = f"{made.chosen.name} has no such cell: {', '.join(made.words.targets)}"
         raise SuiteError(Exit.IMPOSSIBLE, what, "docker/<stack>/stack.toml lists a stack's placements.")
     made = dataclasses.replace(made, cells=cells)
-    ablations = general.ablations(made.chosen.definition, cells)
+    ablations = named(given.get("ablations"), general.ablations(made.chosen.definition, cells))
     planned = arms.arms(cells, made.chosen, ablations)
     measured = measuring.measure(made, planned, ablations, environ, command)
     text, _ = derive(measured.folder)
@@ -53,9 +54,25 @@ def run(
     return _exit(measured), measured.folder
 
 
+def named(word: str | None, there: Sequence[Ablation]) -> list[Ablation]:
+    """Return the ablations that ABLATIONS= names, by the names of their folders; all where it names none.
+
+    Raises
+    ------
+    SuiteError
+        USAGE: a name that is none of those that say something about these cells.
+    """
+    wanted = words_module.listed(word)
+    known = {each.slug: each for each in there}
+    for each in wanted:
+        if each not in known:
+            raise SuiteError(Exit.USAGE, f"ABLATIONS={word}: {each!r} is none of {', '.join(known)}")
+    return [each for each in there if not wanted or each.slug in wanted]
+
+
 def with_defaults(given: Mapping[str, str | None]) -> words_module.Words:
     """Return the words of one explanation: XLA's CPU target, one shape, SAMPLES blocks where nothing else is said."""
-    asked = dict(given)
+    asked = {name: value for name, value in given.items() if name != "ablations"}
     asked["samples"] = given.get("samples") or str(SAMPLES)
     asked["budget"] = given.get("budget") or str(BUDGET_S)
     asked["shapes"] = given.get("shapes") or str(SHAPE)
