@@ -9,6 +9,8 @@ from pathlib import Path
 from suite import collect, compare, progress, selftest
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain import record
+from suite.explain import run as explaining
 from suite.journal import Unreadable
 
 
@@ -24,11 +26,14 @@ def collect_all(paths: Sequence[Path], stack: str | None, report: Callable[[str]
         if not path.exists():
             raise SuiteError(Exit.USAGE, f"{path}: there is no such folder", "Name a run's folder, or OUT=.")
     runs, comparisons = _below(paths, collect.run_folders), _below(paths, collect.comparison_folders)
-    if not runs and not comparisons:  # a comparison of stored runs has none of its own
+    explanations = _below(paths, record.folders)
+    # The arms of an explanation say nothing alone that its sheet does not.
+    runs = [each for each in runs if each.parent not in explanations]
+    if not runs and not comparisons and not explanations:  # a comparison of stored runs has none of its own
         where = ", ".join(str(path) for path in paths)
         raise SuiteError(Exit.USAGE, f"no run below {where}", "make bench STACK=... makes one.")
     good = bad = 0
-    for derive, folders in ((_run, runs), (_comparison, comparisons)):
+    for derive, folders in ((_run, runs), (_comparison, comparisons), (_explanation, explanations)):
         for folder in folders:
             try:
                 name, text = derive(folder)
@@ -61,3 +66,8 @@ def _comparison(folder: Path) -> tuple[str, str]:
         return str(compared.baseline.run.stack["name"]), text
     text, rows = selftest.derive(folder)
     return rows[0].a.cell.stack if rows else "", text
+
+
+def _explanation(folder: Path) -> tuple[str, str]:
+    text, found = explaining.derive(folder)
+    return str(found.runs[found.experiment.arms[0].name].stack["name"]), text

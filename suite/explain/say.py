@@ -20,10 +20,23 @@ def cell(of: Cell) -> str:
 
 
 def seconds(estimate: Estimate) -> str:
-    """Return a time with its interval, in seconds, ms or us."""
-    if estimate.centre == 0 and estimate.low in (None, 0):
-        return "0 s"
-    return units.seconds_with_interval(estimate)
+    """Return a time with its interval, in the unit of the largest of the three: a difference may be near 0."""
+    size = max(abs(each) for each in (estimate.centre, estimate.low, estimate.high) if each is not None)
+    scale, unit = next(
+        ((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if size >= 0.9995 * s), (1e-6, "us")
+    )
+    centre_, low, high = (
+        None if each is None else _rounded(each / scale) for each in (estimate.centre, estimate.low, estimate.high)
+    )
+    return f"{centre_}{f' [{low}, {high}]' if low is not None else ''} {unit}"
+
+
+def _rounded(value: float) -> str:
+    """Return three digits at most, and no more than three behind the point."""
+    text = (
+        f"{value:.{0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2 if abs(value) >= 0.9995 else 3}f}"
+    )
+    return "0" if float(text) == 0 else text
 
 
 def centre(estimate: Estimate | None) -> str:

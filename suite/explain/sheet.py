@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from suite import units
 from suite.explain import say
 from suite.explain.explanation import Explained, Explanation, Instead
@@ -58,23 +56,31 @@ def _cell(each: Explained, style: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _account(each: Explained, style: str) -> str:
+def account_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the account: each cause, what it cost, its share, how sure that is."""
+    body: list[list[str]] = []
     found = each.account
-    if found is None:
+    if found is not None:
+        for entry in found.entries:
+            if entry.proven:
+                body.append([entry.name, say.seconds(entry.drawn), say.percent(entry.share), "proven"])
+            else:
+                body.append([entry.name, "-", "-", "not proven"])
+        body.append(["unattributed", say.seconds(found.unattributed_s), say.percent(found.unattributed), ""])
+        body.append(["excess", say.seconds(found.excess), "100 %", ""])
+    return ["cause", "cost [95 %]", "of the excess", ""], body
+
+
+def _account(each: Explained, style: str) -> str:
+    if each.account is None:
         return "cold is not above warm, or no block is whole: there is nothing to account for"
-    body: list[Sequence[object]] = []
-    for entry in found.entries:
-        if entry.proven:
-            body.append([entry.name, say.seconds(entry.drawn), say.percent(entry.share), "proven"])
-        else:
-            body.append([entry.name, "-", "-", "not proven"])
-    body.append(["unattributed", say.seconds(found.unattributed_s), say.percent(found.unattributed), ""])
-    body.append(["excess", say.seconds(found.excess), "100 %", ""])
-    return table(body, ["cause", "cost [95 %]", "of the excess", ""], style, "lrll")
+    header, body = account_rows(each)
+    return table(body, header, style, "lrll")
 
 
-def _ablations(each: Explained, style: str) -> str:
-    body: list[Sequence[object]] = []
+def ablation_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the ablations: by how much cold falls, what warm is times, what follows."""
+    body: list[list[str]] = []
     for effect in [*each.effects, *([each.together] if each.together else [])]:
         if effect.saved is None:
             body.append([effect.ablation.name, "-", "-", effect.count.status])
@@ -85,13 +91,19 @@ def _ablations(each: Explained, style: str) -> str:
         if effect is each.together:
             what = ""
         if effect.arithmetic == "changes arithmetic":
-            what = f"{what}; changes arithmetic".removeprefix("; ")
+            what = effect.arithmetic  # whether it is proven stands below
         warm = units.with_interval(effect.warm) if effect.warm else "-"
         body.append([effect.ablation.name, say.seconds(effect.saved), warm, what])
-    return table(body, ["taken away", "cold falls by [95 %]", "warm times [95 %]", ""], style, "lrll")
+    return ["taken away", "cold falls by [95 %]", "warm times", ""], body
 
 
-def _phases(each: Explained, style: str) -> str:
+def _ablations(each: Explained, style: str) -> str:
+    header, body = ablation_rows(each)
+    return table(body, header, style, "lrll")
+
+
+def phase_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the phases: of fresh samples up to the first result, and of those that make up cold."""
     names = list(dict.fromkeys([*each.phases_s, *each.cold_phases_s]))
     body = [
         [
@@ -101,53 +113,55 @@ def _phases(each: Explained, style: str) -> str:
         ]
         for name in names
     ]
-    return table(body, ["phase", "fresh", "in cold"], style, "lrr")
+    return ["phase", "fresh", "in cold"], body
+
+
+def _phases(each: Explained, style: str) -> str:
+    header, body = phase_rows(each)
+    return table(body, header, style, "lrr")
+
+
+def remedy_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of what was measured as a remedy, or is there to be used instead."""
+    body = [["as it is", say.centre(each.first), say.centre(each.cold), say.centre(each.warm), each.precision]]
+    for effect in each.effects:
+        if effect.ablation.remedy and effect.saved is not None:
+            times = (effect.first, effect.cold, effect.warm_s)
+            body.append([effect.ablation.name, *map(say.centre, times), effect.precision])
+    for other in each.instead:
+        if other.warm is not None:
+            times = (other.first, other.cold, other.warm)
+            body.append([other.name, *map(say.centre, times), other.precision])
+    return ["remedy", "first result", "cold", "warm", "precision"], body
+
+
+def remedy_lines(each: Explained) -> list[str]:
+    """Return what to paste for each remedy, and what a warm-up call buys."""
+    found = [effect for effect in each.effects if effect.ablation.remedy and effect.saved is not None]
+    return [*(f"{effect.ablation.name}: {effect.ablation.remedy}" for effect in found), *say.warm_up(each)]
 
 
 def _remedies(each: Explained, style: str) -> str:
     markdown = style == "github"
-    body = [["as it is", say.centre(each.first), say.centre(each.cold), say.centre(each.warm), each.precision]]
-    lines = []
-    for effect in each.effects:
-        if effect.ablation.remedy and effect.saved is not None:
-            body.append(
-                [
-                    effect.ablation.name,
-                    say.centre(effect.first),
-                    say.centre(effect.cold),
-                    say.centre(effect.warm_s),
-                    effect.precision,
-                ]
-            )
-            lines.append(f"{effect.ablation.name}: {effect.ablation.remedy}")
-    lines += say.warm_up(each)
-    for other in each.instead:
-        if other.warm is not None:
-            body.append(
-                [
-                    other.name,
-                    say.centre(other.first),
-                    say.centre(other.cold),
-                    say.centre(other.warm),
-                    other.precision,
-                ]
-            )
-    header = ["remedy", "first result", "cold", "warm", "precision"]
-    out = title("Remedies, measured in fresh processes", markdown) + table(body, header, style, "lrrrl")
-    return out + ("\n\n" + _to_paste(lines, markdown) if lines else "")
-
-
-def _to_paste(lines: Sequence[str], markdown: bool) -> str:
+    header, body = remedy_rows(each)
     # Not wrapped on a terminal: somebody copies it.
-    return items(lines, True) if markdown else "\n".join(f"- {line}" for line in lines)
+    lines = "\n".join(f"- {line}" for line in remedy_lines(each))
+    return (
+        title("Remedies, measured in fresh processes", markdown)
+        + table(body, header, style, "lrrrl")
+        + f"\n\n{lines}"
+    )
+
+
+def break_even_lines(each: Explained) -> list[str]:
+    """Return from which call on the cell has taken less time than each of what could be used instead."""
+    return [_break_even(each, other) for other in each.instead]
 
 
 def _instead(each: Explained, style: str) -> str:
-    lines = [_break_even(each, other) for other in each.instead]
-    if not lines:
-        return ""
+    lines = break_even_lines(each)
     markdown = style == "github"
-    return title("Break-even", markdown) + items(lines, markdown)
+    return title("Break-even", markdown) + items(lines, markdown) if lines else ""
 
 
 def _break_even(each: Explained, other: Instead) -> str:
