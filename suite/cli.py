@@ -195,7 +195,14 @@ def explain(**given: str | None) -> Exit:
     SAMPLES is 5 blocks, TARGETS is XLA_CPU, SHAPES is 500 and BUDGET is 3600 where they are not given.
 
     \b
-    $ python -m suite explain --stack tf1.14-cuda10 --targets XLA_CPU --shapes 500
+    $ python -m suite explain --stack tf2.21-cuda12 --targets XLA_CPU --shapes 500
+    ...
+    cause                      cost [95 %]  of the excess
+    ------------------  ------------------  ---------------  ----------
+    compiling             26.2 [25, 27] ms  71 [67, 75] %    proven
+    building            7.48 [7.3, 7.7] ms  20 [20, 21] %    proven
+    unattributed        3.18 [1.3, 5.1] ms  9 [4, 13] %
+    ...
     """
     from suite import measure
     from suite.explain import run as explaining
@@ -281,7 +288,7 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None) -> Exit
 def report(folder: Path, charts: Literal["svg", "png"] | None) -> Exit:
     """Make report.html again: tables and charts in one file that needs no network.
 
-    FOLDER is that of a run or of a comparison.
+    FOLDER is that of a run, of a comparison or of an explanation.
 
     \b
     $ python -m suite report results/examples/bench-tf2.21-cuda12

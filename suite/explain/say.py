@@ -52,11 +52,16 @@ def percent(estimate: Estimate) -> str:
     return f"{100 * estimate.centre:.0f} [{low}, {high}] %"
 
 
+def speed(flops: float) -> str:
+    """Return FLOP/s for people: "48.7 TFLOP/s", "160 GFLOP/s"."""
+    return f"{flops / 1e12:.3g} TFLOP/s" if flops >= 1e12 else f"{flops / 1e9:.3g} GFLOP/s"
+
+
 def verdict(each: Explained) -> list[str]:
     """Return what a cell's first run was spent on, in sentences."""
     out = []
     if each.cold and each.warm and each.ratio:
-        rate = f", {each.flops / 1e12:.3g} TFLOP/s" if each.flops else ""
+        rate = f", {speed(each.flops)}" if each.flops else ""
         out.append(
             f"Its first call takes {seconds(each.cold)}, a warm one {seconds(each.warm)}: "
             f"{units.with_interval(each.ratio)} times ({each.precision}{rate} warm)."
@@ -84,7 +89,7 @@ def account_notes(each: Explained) -> list[str]:
     if found is None:
         return []
     names = {"first": "once a process", "shape": "once for this shape", "anew": "for each new function or graph"}
-    cut = ", ".join(f"{units.seconds(step.centre)} {names[name]}" for name, step in found.steps.items())
+    cut = ", ".join(f"{seconds(step)} {names[name]}" for name, step in found.steps.items())
     out = [f"By nested arms: {cut}."]
     if each.interaction is not None:
         saved = f"{seconds(each.together.saved)}" if each.together and each.together.saved else "-"
@@ -151,7 +156,7 @@ def _holds_zero(estimate: Estimate) -> bool:
 
 
 def _rate(effect: Effect) -> str:
-    return f" ({effect.flops / 1e12:.3g} TFLOP/s)" if effect.flops else ""
+    return f" ({speed(effect.flops)})" if effect.flops else ""
 
 
 def _count(value: float | None) -> str:
