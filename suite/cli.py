@@ -51,7 +51,10 @@ _OF_COMPARE: dict[str, str] = {
     "format": "simple, github, grid, plain, html, latex or csv. Default: simple.",
     "layout": "wide (side by side, verdicts) or long (a row a stack and cell). Default: wide.",
 }
-_ALL_WORDS = {**_WORDS, **_OF_COMPARE}
+_OF_EXPLAIN: dict[str, str] = {
+    "ablations": "What to take away, such as second-shape,autotuning-off. Default: all that apply.",
+}
+_ALL_WORDS = {**_WORDS, **_OF_COMPARE, **_OF_EXPLAIN}
 
 _Command = Callable[..., Any]
 
@@ -184,6 +187,31 @@ def compare(**given: str | None) -> Exit:
     return code
 
 
+@cli.command()
+@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume", "profile", "level")), *_OF_EXPLAIN)
+def explain(**given: str | None) -> Exit:
+    """Say what a cell's first run was spent on, by taking one thing away at a time in fresh processes.
+
+    SAMPLES is 5 blocks, TARGETS is XLA_CPU, SHAPES is 500 and BUDGET is 3600 where they are not given.
+
+    \b
+    $ python -m suite explain --stack tf2.21-cuda12 --targets XLA_CPU --shapes 500
+    ...
+    cause                      cost [95 %]  of the excess
+    ------------------  ------------------  ---------------  ----------
+    compiling             26.2 [25, 27] ms  71 [67, 75] %    proven
+    building            7.48 [7.3, 7.7] ms  20 [20, 21] %    proven
+    unattributed        3.18 [1.3, 5.1] ms  9 [4, 13] %
+    ...
+    """
+    from suite import measure
+    from suite.explain import run as explaining
+
+    code, folder = explaining.run(given, os.environ, _command(), _print)
+    measure.leave_report(folder)
+    return code
+
+
 @cli.command("list")
 def list_stacks() -> Exit:
     """List the stacks: versions, Pythons, and what this machine has of each.
@@ -268,7 +296,7 @@ def collect(paths: tuple[Path, ...], out: str | None, stack: str | None, cell: s
 def report(folder: Path, charts: Literal["svg", "png"] | None) -> Exit:
     """Make report.html again: tables and charts in one file that needs no network.
 
-    FOLDER is that of a run or of a comparison.
+    FOLDER is that of a run, of a comparison or of an explanation.
 
     \b
     $ python -m suite report results/examples/bench-tf2.21-cuda12

@@ -12,6 +12,7 @@ from suite import collect, compare, entries, history, index, journal, progress, 
 from suite.collect import Derived
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain import run as explaining
 from suite.history import Wanted
 from suite.index import Compared, Index
 from suite.journal import Unreadable
@@ -58,10 +59,10 @@ def collect_all(
     collection = _Collection(asked, report)
     tops = list({path.resolve(): path for path in paths}.values())
     indexes = [collection.read(top) for top in tops]
-    if not any(each.entries or each.compared or each.refused for each in indexes):
+    if not any(each.entries or each.compared or each.explanations or each.refused for each in indexes):
         where = ", ".join(str(path) for path in paths)
         raise SuiteError(Exit.USAGE, f"no run below {where}", "make bench STACK=... makes one.")
-    alone = len(tops) == 1 and any((tops[0] / name).exists() for name in (journal.RUN, journal.COMPARISON))
+    alone = len(tops) == 1 and any((tops[0] / name).exists() for name in journal.TOPS)
     if asked.cell is not None:
         collection.say_refused(indexes)
         every = [entry for each in indexes for entry in each.entries]
@@ -97,6 +98,8 @@ class _Collection:
             self._one(out, folder, folder / journal.RUN, self._run, show=not alone)
         for folder in found.comparisons:
             self._one(out, folder, folder / journal.COMPARISON, self._comparison, show=True)
+        for folder in found.explanations:
+            self._one(out, folder, folder / journal.EXPERIMENT, self._explanation, show=True)
         return out
 
     def keep(self, each: Index) -> None:
@@ -178,13 +181,22 @@ class _Collection:
         if show and self._asked.stack in (None, name):
             self._print(text)
 
+    def _explanation(self, out: Index, folder: Path, show: bool) -> None:
+        if self._asked.cell is not None:
+            return
+        text, found = explaining.derive(folder)
+        name = str(found.runs[found.experiment.arms[0].name].stack["name"])
+        out.explanations.append(folder)
+        if show and self._asked.stack in (None, name):
+            self._print(text)
+
     def _print(self, text: str) -> None:
         self._report(("\n" if self.printed else "") + text)
         self.printed = True
 
 
 def _is_tree(top: Path) -> bool:
-    return not any((top / name).exists() for name in (journal.RUN, journal.COMPARISON))
+    return not any((top / name).exists() for name in journal.TOPS)
 
 
 def _without(text: str, path: Path) -> str:

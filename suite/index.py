@@ -59,6 +59,8 @@ class Index:
     top: Path
     entries: list[Entry] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
+    explanations: list[Path] = field(default_factory=list)
+    """Folders of explanations that can be used."""
     refused: list[Refused] = field(default_factory=list)
     """Whatever cannot be used, each with its reason."""
     notes: list[str] = field(default_factory=list)
@@ -121,7 +123,7 @@ def text(indexes: Sequence[Index], stack: str | None = None) -> str:
         parts.append(title("Machines", False) + items(lines, False))
     compared = [each for index in indexes for each in _of_compared(index)]
     if compared and stack is None:
-        parts.append(title("Comparisons", False) + items(compared, False))
+        parts.append(title("Comparisons and explanations", False) + items(compared, False))
     parts += _unused(indexes, False)
     return "\n\n".join(parts) + "\n"
 
@@ -198,7 +200,7 @@ def _of_compared(index: Index) -> list[str]:
         + plain(", ".join(arm.name for arm in each.comparison.arms[:9]))
         + (f" and {len(each.comparison.arms) - 9} more" if len(each.comparison.arms) > 9 else "")
         for each in sorted(index.compared, key=lambda each: each.folder)
-    ]
+    ] + [f"{index.below(each)}: explain" for each in sorted(index.explanations)]
 
 
 def _unused(indexes: Sequence[Index], markdown: bool) -> list[str]:
@@ -246,7 +248,7 @@ def as_markdown(index: Index) -> str:
         )
     compared = _of_compared(index)
     if compared:
-        parts.append(title("Comparisons", True) + items([escaped(each) for each in compared], True))
+        parts.append(title("Comparisons and explanations", True) + items([escaped(each) for each in compared], True))
     parts += _unused([index], True)
     return "\n\n".join(parts) + "\n"
 

@@ -18,6 +18,9 @@ from suite.records import Run, Sample, from_json, to_json
 RUN = "run.json"
 SAMPLES = "samples.jsonl"
 COMPARISON = "comparison.json"
+EXPERIMENT = "experiment.json"
+#: A folder that holds one of these is one result; any other is a tree of them.
+TOPS = (RUN, COMPARISON, EXPERIMENT)
 RAW = "raw"
 #: What to do after a run could not go on, said beside the cause.
 KEPT = "All samples before it are kept: make collect shows them."

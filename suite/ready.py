@@ -31,6 +31,7 @@ from suite.engines.local import Local
 from suite.engines.ready import container_ready
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain.ablation import Mechanism
 from suite.launch import launch
 from suite.levels import CACHE_VARIABLES
 from suite.question import question
@@ -66,6 +67,10 @@ class Ready:
     watched: Watched | None = None
     settled: Mapping[str, Ending] = field(default_factory=dict)
     """Cells that this GPU cannot run, known before anything starts."""
+    asked: Callable[[Cell], Mapping[str, Any]] | None = None
+    """What else a cell's workers are asked, by ``explain``."""
+    mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)
+    """Signs of causes that are counted in every sample."""
 
     def record(self, plan_of_run: Plan, command: Sequence[str], *, arm: str = "") -> Run:
         """Return what run.json will hold."""
@@ -110,6 +115,8 @@ class Ready:
             launch=launch if self.recording is None else Replay(self.recording),
             session=session,
             settled=self.settled,
+            asked=self.asked,
+            mechanisms=self.mechanisms,
         )
 
 

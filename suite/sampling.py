@@ -21,6 +21,8 @@ from suite import ceilings, classify, compile_counts, events, journal, levels, s
 from suite.engines import Command, Engine
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain import mechanism
+from suite.explain.ablation import Mechanism
 from suite.launch import Launcher, Outcome, launch
 from suite.records import (
     Caches,
@@ -70,6 +72,10 @@ class Setting:
     """How often the run has been resumed."""
     settled: Mapping[str, classify.Ending] = dataclasses.field(default_factory=dict)
     """Cells that are known not to run before anything starts, with why."""
+    asked: Callable[[Cell], Mapping[str, Any]] | None = None
+    """What else a cell's workers are asked, by ``explain``."""
+    mechanisms: Mapping[str, Mechanism] = dataclasses.field(default_factory=dict)
+    """Signs of causes that are counted in every sample, by the cause's name."""
 
 
 def take(
@@ -158,6 +164,7 @@ def _take(
         # Below the worker's own folder, where it runs: XLA_FLAGS ends a path at its first space.
         "modules_folder": "modules",
         "device_clock": device_clock(planned, cell),
+        **(setting.asked(cell) if setting.asked and cell else {}),
         **more,
     }
     command = setting.engine.worker_command(folder / "request.json", environment)
@@ -195,6 +202,10 @@ def _take(
         again=again,
         free_bytes=free_bytes(trace, setting.watched) if cell and "GPU" in cell.device else None,
     )
+    if setting.mechanisms and planned.kind in ("prepared", "fresh"):
+        counted = mechanism.counts(setting.mechanisms, sample, told, folder)
+        evidence = {**sample.evidence, "mechanisms": counted, "touched": told.first("touched") or {}}
+        sample = msgspec.structs.replace(sample, evidence=evidence)
     if trace is not None and setting.watched is not None:
         child = not command.words
         summary = summarise(

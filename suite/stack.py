@@ -13,6 +13,7 @@ import msgspec
 
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain.ablation import Ablation, Mechanism, Role
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -146,6 +147,7 @@ class Definition(_Table, frozen=True):
     placements: Annotated[list[Realisation], msgspec.Meta(min_length=1)]
     environment: dict[str, str] = {}
     compile_log: CompileLog | None = None
+    ablations: list[Ablation] = []
     evidence: list[Evidence] = []
 
 
@@ -247,6 +249,9 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "target": TARGETS,
     "placement": get_args(Placement),
     "known": get_args(get_type_hints(Evidence)["known"]),
+    "kind": get_args(get_type_hints(Mechanism)["kind"]),
+    "role": get_args(Role),
+    "prepare": get_args(get_type_hints(Ablation)["prepare"]),
 }
 
 
@@ -275,19 +280,14 @@ def _contradiction(definition: Definition, folder: str) -> str:
     if definition.name != folder:
         return f"name: expected {folder!r}, the name of its folder, got {definition.name!r}"
     seen = set()
-    for each in definition.placements:
-        key = (each.target, each.placement)
+    for way in definition.placements:
+        key = (way.target, way.placement)
         if key in seen:
             return f"placements: expected each target and placement once, got {key} twice"
         seen.add(key)
-    log = definition.compile_log
-    if log is not None:
-        try:
-            groups = re.compile(log.pattern).groups
-        except re.error as error:
-            return f"compile_log.pattern: expected a regular expression: {error}"
-        if groups != 1:
-            return f"compile_log.pattern: expected one group, the time, got {groups}"
+    problem = _patterns(definition)
+    if problem:
+        return problem
     if definition.install.cuda_included and definition.install.cuda_mb:
         return "install.cuda_mb: expected 0 where cuda_included is true: CUDA's wheels are in environment_mb"
     strangers = sorted(set(definition.gpu_code.partly) - set(definition.gpu_code.native))
@@ -296,6 +296,27 @@ def _contradiction(definition: Definition, folder: str) -> str:
     minors = definition.python.minors()
     if len(set(minors)) != len(minors):
         return f"python.also: expected minors other than default, got {minors}"
+    return ""
+
+
+def _patterns(definition: Definition) -> str:
+    """Return which regular expression or name of an ablation is at fault, "" where all are sound."""
+    log = definition.compile_log
+    if log is not None:
+        try:
+            groups = re.compile(log.pattern).groups
+        except re.error as error:
+            return f"compile_log.pattern: expected a regular expression: {error}"
+        if groups != 1:
+            return f"compile_log.pattern: expected one group, the time, got {groups}"
+    for each in definition.ablations:
+        try:
+            re.compile(each.mechanism.pattern if each.mechanism else "")
+        except re.error as error:
+            return f"ablations: {each.name}: mechanism.pattern: expected a regular expression: {error}"
+    named = [each.name for each in definition.ablations]
+    if len(set(named)) != len(named):
+        return f"ablations: expected each name once, got {', '.join(named)}"
     return ""
 
 

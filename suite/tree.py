@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suite.journal import COMPARISON, RAW, RUN, SAMPLES
+from suite.journal import COMPARISON, EXPERIMENT, RAW, RUN, SAMPLES
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Tree:
     """Folders that hold a run.json."""
     comparisons: list[Path] = field(default_factory=list)
     """Folders that hold a comparison.json."""
+    explanations: list[Path] = field(default_factory=list)
+    """Folders that hold an experiment.json; their arms, which say nothing alone, are not among the runs."""
     refused: list[Refused] = field(default_factory=list)
     links: list[Path] = field(default_factory=list)
     """Links to folders: never followed, so nothing is found twice and no circle is run through."""
@@ -58,14 +60,14 @@ def walk(top: Path) -> Tree:
 def _look_at(folder: Path, inside: Sequence[os.DirEntry[str]], found: Tree) -> list[Path]:
     """Note what a folder holds; return the folders below that are to be looked at."""
     names = {each.name: each for each in inside}
-    for name, into in ((RUN, found.runs), (COMPARISON, found.comparisons)):
+    for name, into in ((RUN, found.runs), (COMPARISON, found.comparisons), (EXPERIMENT, found.explanations)):
         if name in names:
             why = _unusable(names[name])
             if why:
                 found.refused.append(Refused(folder / name, why))
             else:
                 into.append(folder)
-    if RUN in names:
+    if RUN in names or EXPERIMENT in names:
         return []
     if SAMPLES in names:
         found.refused.append(Refused(folder / SAMPLES, f"no {RUN} beside it"))

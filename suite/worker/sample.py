@@ -11,6 +11,7 @@ import bytecode
 import disk
 import matmul
 import series
+import touched
 
 
 def probe(phases, channel, adapter):
@@ -28,7 +29,11 @@ def probe(phases, channel, adapter):
 
 
 def measure(phases, channel, adapter, request):
-    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s, and may hold device_clock."""
+    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s, and may hold device_clock.
+
+    For ``explain`` also ``prepare_n``, the size of the preparatory call where it is not the usual one, and
+    ``watch``: tell what a prepared sample's first call touches for the first time.
+    """
     n, seed, dtype = request["n"], request["seed"], request["dtype"]
     before_bytes = disk.read_bytes()
     with phases.measure("import"):
@@ -38,10 +43,14 @@ def measure(phases, channel, adapter, request):
         _tell_memory(channel, adapter)
     if request["kind"] != "fresh":
         with phases.measure("library_init"):
-            _prepare(adapter, n, seed, dtype)
+            _prepare(adapter, request.get("prepare_n") or preparatory_n(n), seed, dtype)
     with phases.measure("inputs"):
         m = matmul.operand(n, seed, dtype)
         adapter.place(m)
+    watch = bool(request.get("watch")) and request["kind"] != "fresh"
+    if watch:
+        with phases.measure("verify"):
+            libraries, used = touched.libraries(), touched.used()
     with phases.measure("build"):
         adapter.build()
     if adapter.compile is not None:
@@ -49,9 +58,12 @@ def measure(phases, channel, adapter, request):
             adapter.compile()
     with phases.measure("first_execution"):
         scalar = adapter.execute()
+    used_after = touched.used() if watch else None
     after_bytes = disk.read_bytes()
     channel.send("first_result", at_s=phases.last_end_s, scalar=scalar)
     with phases.measure("verify"):
+        if watch:
+            channel.send("touched", **touched.between(used, used_after, libraries, touched.libraries()))
         cold = dict(adapter.outputs(), scalar=scalar)
         adapter.poison()
     warm = None
@@ -83,7 +95,7 @@ def preparatory_n(n):
 
 
 def _prepare(adapter, n, seed, dtype):
-    adapter.place(matmul.operand(preparatory_n(n), seed, dtype))
+    adapter.place(matmul.operand(n, seed, dtype))
     adapter.build()
     if adapter.compile is not None:
         adapter.compile()

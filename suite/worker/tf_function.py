@@ -27,6 +27,7 @@ class Adapter(object):
         self._jit = request["placement"] == "jit"
         self._precision = request["precision"]
         self._modules_folder = request["modules_folder"]
+        self._threads = limits.threads(request.get("threads"))
         self._dumps = False
         self._tf = None
         self._variables = {}
@@ -49,7 +50,7 @@ class Adapter(object):
         """Create the devices, soft placement off. Raises :class:`Unavailable`."""
         tf = self._tf
         tf.config.set_soft_device_placement(False)
-        threads = limits.threads()
+        threads = self._threads
         if threads is not None:
             tf.config.threading.set_intra_op_parallelism_threads(threads)
             tf.config.threading.set_inter_op_parallelism_threads(threads)

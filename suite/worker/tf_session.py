@@ -67,7 +67,7 @@ class Adapter(object):
         self._precision = request["precision"]
         self._modules_folder = request["modules_folder"]
         self._timed_compiles = timed_compiles
-        self._threads = limits.threads()
+        self._threads = limits.threads(request.get("threads"))
         self._tf = None
         self._graph = None
         self._session = None
