@@ -103,8 +103,11 @@ def test_the_same_samples_make_the_same_sheet(tmp_path):
     done = explained(tmp_path, {})
     kept = {name: (done.folder / name).read_bytes() for name in (explaining.JSON, explaining.MARKDOWN)}
     texts: list[str] = []
-    assert collecting.collect_all([tmp_path], None, texts.append) is Exit.DONE
+    assert collecting.collect_all([done.folder], None, texts.append) is Exit.DONE
     assert texts == [done.text]
+    assert collecting.collect_all([tmp_path], None, texts.append) is Exit.DONE
+    assert f"{done.folder.relative_to(tmp_path)}: explain" in texts[1]
+    assert "Runs" not in texts[1]
     assert kept == {name: (done.folder / name).read_bytes() for name in kept}
 
 
