@@ -20,6 +20,8 @@ LEAST_SHARE = 0.95
 #: A drain after a stopped clock may take this share of a call and this many seconds more than an idle one.
 LATE_SHARE = 0.05
 LATE_S = 20e-6
+#: Share of calls after which the device may be seen busy: none of an honest call's work, but an event may be told late.
+PENDING_SHARE = 0.5
 
 #: Root mean square of the entries' error, in units of float32's rounding (suite/worker/matmul.py, entry_error): below
 #: which it is each precision's. Float32 gives up to 85 (46,000 terms added one after the other), TF32 3,300 to 23,300
@@ -237,6 +239,9 @@ def synchronised(warm: Warm | None) -> Judgement:
         return Proof("failed", text), "implausible"
     if warm.late_drain_s is None or warm.idle_drain_s is None:
         return Proof("failed", "no drain was measured after a stopped clock"), "implausible"
+    if warm.pending and warm.probed and warm.pending > PENDING_SHARE * warm.probed:
+        text = f"the device had work left after {warm.pending} of {warm.probed} calls had returned"
+        return Proof("failed", text), "implausible"
     late = warm.late_drain_s - warm.idle_drain_s
     allowed = LATE_SHARE * statistics.median(warm.calls_s) + LATE_S
     text = f"calls are {100 * share:.1f} % of the series; {1e6 * late:.0f} us of work after the clock"

@@ -106,7 +106,8 @@ class Interval(msgspec.Struct, frozen=True):
 class Warm(msgspec.Struct, frozen=True):
     """The warm series of one sample: every call, and the clocks that prove them.
 
-    ``throttlings``: how often a CPU quota stopped the worker during the series.
+    ``throttlings``: how often a CPU quota stopped the worker during the series; ``pending``: after how many of
+    ``probed`` further calls the device had work left, where it could be asked.
     """
 
     calls_s: list[float]
@@ -114,6 +115,8 @@ class Warm(msgspec.Struct, frozen=True):
     late_drain_s: float | None = None
     idle_drain_s: float | None = None
     throttlings: int = 0
+    pending: int | None = None
+    probed: int | None = None
 
 
 class DeviceClock(msgspec.Struct, frozen=True):

@@ -98,6 +98,10 @@ class TorchAdapter(object):
         else:
             self._tensors["last"][-1].item()
 
+    def pending(self):
+        """Tell whether the GPU has work of this process outstanding; False on a CPU, whose calls return when done."""
+        return self._on_gpu and not self._torch.cuda.current_stream().query()
+
     def outputs(self):
         """Return the row sums and the last row of the last call, NumPy arrays of shape (n,)."""
         # Through float32, which holds every bfloat16: NumPy has no such type.
