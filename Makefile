@@ -4,7 +4,7 @@
 
 SHELL = /bin/sh
 .SUFFIXES:
-.PHONY: help bench reproduce selftest compare build image-save image-load list doctor collect export report test test-fast test-gpu lint lock clean
+.PHONY: help bench reproduce selftest compare explain build image-save image-load list doctor collect export report test test-fast test-gpu lint lock clean
 
 # Only what stands on make's own command line is a word: GPU or OUT in somebody's shell means something else.
 given = $(if $(filter command line,$(origin $(1))),$(1))
@@ -22,6 +22,8 @@ COMPARED = $(call flag,STACKS,stacks)$(call flag,RUNS,runs)$(call flag,BASELINE,
 # How tables are printed.
 VIEW = $(call flag,FORMAT,format)$(call flag,LAYOUT,layout)
 
+EXPLAINED = $(call flag,ABLATIONS,ablations)
+
 # Makes .venv from its hashed lock on first use and prints its Python.
 HOST = py=$$(python3 suite/bootstrap.py .venv requirements.lock) || exit
 TEST_HOST = py=$$(python3 suite/bootstrap.py .venv-test requirements-test.lock) || exit
@@ -34,22 +36,27 @@ help:
 	@echo 'make reproduce STACK=... the snippet of the question, beside its numbers'
 	@echo 'make selftest STACK=...  the stack against itself: no difference may be found'
 	@echo 'make compare STACKS="a b" stacks side by side, measured interleaved; RUNS="results/a results/b": stored runs'
+	@echo 'make explain STACK=...   what a first run was spent on: one thing taken away at a time (TARGETS=XLA_CPU SHAPES=500)'
 	@echo 'make build STACK=...     build its image (ENGINE=docker or podman; BUILD_ARGS="A=x B=y")'
 	@echo 'make image-save STACK=... FILE=x.tar | image-load: the image as an archive with its sum'
 	@echo 'make list                the stacks, and what this machine has of them'
 	@echo 'make doctor [STACK=...]  what this machine can measure, and what to do; all stacks against a GPU: CAPABILITY=8.6'
-	@echo 'make collect             the tables of stored runs again'
+	@echo 'make collect             stored runs: their tables again, an index; CELL="CPU device 500": its history'
 	@echo 'make export              stored runs as tidy tables (RUNS="..." STACK=... FORMAT=csv or parquet TO=folder)'
 	@echo 'make report RUN=...      report.html of a stored run again (CHARTS=svg or png: files)'
 	@echo 'make test | test-fast | test-gpu | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'
-	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON'
+	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON; of explain: ABLATIONS'
 	@echo 'How tables are printed: FORMAT=simple, github, grid, plain, html, latex or csv; LAYOUT=wide or long'
 
 bench reproduce selftest:
 	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
 	  $(WATCH) "$$py" -m nox -s '$@($(if $(call given,STACK),$(STACK)))' --$(WORDS)$(VIEW)
+
+explain:
+	@$(HOST); "$$py" -m suite check-stack $(if $(call given,STACK),$(call quoted,STACK)) || exit; \
+	  $(WATCH) "$$py" -m nox -s 'explain($(if $(call given,STACK),$(STACK)))' --$(WORDS)$(EXPLAINED)
 
 compare:
 	@$(HOST); $(WATCH) "$$py" -m nox -s compare --$(COMPARED)$(WORDS)$(VIEW)
@@ -69,7 +76,7 @@ doctor:
 	@$(HOST); "$$py" -m suite doctor$(call flag,STACK,stack)$(call flag,PYTHON,python)$(call flag,CAPABILITY,capability)
 
 collect:
-	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)$(VIEW)
+	@$(HOST); "$$py" -m suite collect$(call flag,OUT,out)$(call flag,STACK,stack)$(call flag,CELL,cell)$(call flag,TABLES,tables)$(VIEW)
 
 export:
 	@$(HOST); "$$py" -m suite export$(call flag,OUT,out)$(call flag,STACK,stack)$(call flag,FORMAT,format)$(call flag,TO,to)$(call \

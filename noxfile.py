@@ -53,6 +53,16 @@ def selftest(session, stack):
 
 
 @nox.session(python=False)
+@nox.parametrize("stack", [nox.param(name, id=name) for name in STACKS])
+def explain(session, stack):
+    """Say what one stack's first run is spent on; arguments after -- are flags of `python -m suite explain`."""
+    flags = list(session.posargs)
+    if "--stack" not in flags:
+        flags += ["--stack", stack]
+    suite(session, "explain", *flags)
+
+
+@nox.session(python=False)
 def compare(session):
     """Set stacks side by side; arguments after -- are flags of `python -m suite compare`."""
     suite(session, "compare", *session.posargs)

@@ -149,6 +149,20 @@ class Bench:
         again = requeue.repeats(planned)
         return self._take(planned, warm_calls=calls or self.run.plan.warm_min_calls, again=again)
 
+    def learn_probe(self, other: Bench) -> None:
+        """Take over what another run's probe has told: the devices, and what a process costs."""
+        self._devices = other._devices
+        self._estimator.process_s = other._estimator.process_s
+
+    def learn_pilots(self, other: Bench) -> None:
+        """Take over what another run of the same cells has learned from its probe and pilots: calls, times, ends."""
+        self._devices, self._estimator = other._devices, other._estimator
+        for cell_id in self._cells:
+            if cell_id in other._warm_calls:
+                self._warm_calls[cell_id] = other._warm_calls[cell_id]
+            if cell_id in other._settled:
+                self._settled[cell_id] = other._settled[cell_id]
+
     def _open(self, planned: Planned) -> bool:
         return planned.id not in self._taken
 
@@ -295,11 +309,11 @@ def measure_together(benches: Sequence[Bench], order: Sequence[tuple[int, Planne
             return
         _say(benches, arm, benches[arm].plan_text())
     with progress.Progress(len(order) - len(by_kind["probe"])) as bar:
-        if not _steps(benches, by_kind["pilot"], bar):
+        if not steps(benches, by_kind["pilot"], bar):
             return
         for arm, bench in enumerate(benches):
             _say(benches, arm, bench.eta_text())
-        if not _steps(benches, rest, bar):
+        if not steps(benches, rest, bar):
             return
         added = [(bench, planned) for bench in benches for planned in bench.again()]
         if added:
@@ -311,7 +325,7 @@ def measure_together(benches: Sequence[Bench], order: Sequence[tuple[int, Planne
             bar.done(bench.take_again(planned))
 
 
-def _steps(benches: Sequence[Bench], order: Sequence[tuple[int, Planned]], bar: progress.Progress) -> bool:
+def steps(benches: Sequence[Bench], order: Sequence[tuple[int, Planned]], bar: progress.Progress) -> bool:
     """Carry out steps; return whether all were, and the watch has not tripped."""
     for arm, planned in order:
         if benches[arm].watch.tripped():

@@ -15,6 +15,7 @@ from suite.engines.errors import known
 from suite.events import Events
 from suite.launch import Outcome
 from suite.records import Reason, Status
+from suite.room import Room, says_out_of_memory
 from suite.visible import why_hidden
 
 #: Where samples of a cell differ, it takes the first of these that one of them has.
@@ -43,8 +44,13 @@ def severity(status: Status) -> int:
     return WORST_FIRST.index(status)
 
 
-def ending(outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s: float) -> Ending | None:
-    """Return why a sample ended without measuring, or None where it went through all its steps."""
+def ending(
+    outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s: float, room: Room | None = None
+) -> Ending | None:
+    """Return why a sample ended without measuring, or None where it went through all its steps.
+
+    ``room``: what its cell needs of its device's memory, and what was free.
+    """
     where = f"in phase {told.last_phase()}"
     if outcome.ended_by.startswith("interrupt"):
         text = f"{outcome.ended_by.partition(': ')[2]}, {where}"
@@ -54,7 +60,7 @@ def ending(outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s
         return Reason("timeout", text, "TIMEOUT= sets the seconds that one sample may take.", raw_file), "timeout"
     failure = told.first("failure")
     if failure:
-        return _failure(failure, where, raw_file, stderr)
+        return _failure(failure, where, raw_file, stderr, room)
     if outcome.signal is not None:
         return _by_signal(outcome.signal, where, stderr, raw_file)
     if outcome.exit_code != 0 or told.first("done") is None:
@@ -67,12 +73,20 @@ def ending(outcome: Outcome, told: Events, stderr: str, raw_file: str, timeout_s
     return None
 
 
-def _failure(failure: Mapping[str, Any], where: str, raw_file: str, stderr: str) -> Ending:
+def _failure(
+    failure: Mapping[str, Any], where: str, raw_file: str, stderr: str, room: Room | None = None
+) -> Ending:
     if failure.get("type") == "Unavailable":
         device = str(failure["text"]).split(" is not among")[0]
         return unavailable(device, failure["devices"] or [], raw_file, stderr)
-    text = f"{failure.get('type')} {where}: {str(failure.get('text'))[:300]}"
-    if failure.get("out_of_memory"):
+    if failure.get("type") == "NotOffered":
+        code, next_step = str(failure["code"]), str(failure["next_step"])
+        return Reason(code, str(failure["text"])[:300], next_step, raw_file), "unavailable"
+    said = str(failure.get("text"))
+    text = f"{failure.get('type')} {where}: {said[:300]}"
+    if failure.get("out_of_memory") or says_out_of_memory(f"{said}\n{stderr}", room):
+        if room is not None:
+            text = f"{room.text()}; {failure.get('type')} {where}: {_first_line(said)}"
         return Reason("out_of_memory", text, "Ask for smaller SHAPES=, or free memory.", raw_file), "oom"
     return Reason("exception", text, "The raw file holds the traceback.", raw_file), "crashed"
 
@@ -142,6 +156,10 @@ def _by_signal(number: int, where: str, stderr: str, raw_file: str) -> Ending:
     last = _last_line(stderr)
     text = f"ended by {name} {where}" + (f": {last}" if last else "")
     return Reason("crashed", text, "The raw file holds what it said.", raw_file), "crashed"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0][:160]
 
 
 def _last_line(text: str) -> str:

@@ -27,7 +27,7 @@ _WORDS: dict[str, str] = {
     "level": "process (caches kept), jit (new empty caches) or disk (files dropped, too). Default: jit.",
     "placement": "device, jit or all.",
     "dtype": "float32, or bfloat16 where the stack has it (PyTorch).",
-    "precision": "default or ieee.",
+    "precision": "default, ieee, tf32 or bf16.",
     "gpu": "Index or UUID of the GPU.",
     "cpus": "CPUs' worth of time that a container may use, such as 0.5. Default: no limit.",
     "cpuset": "CPUs that a container may run on, such as 0 or 0-3. Default: all.",
@@ -54,7 +54,10 @@ _OF_VIEW: dict[str, str] = {
     "format": "simple, github, grid, plain, html, latex or csv. Default: simple.",
     "layout": "wide (a table for each question) or long (a row a cell). Default: wide.",
 }
-_ALL_WORDS = {**_WORDS, **_OF_COMPARE, **_OF_VIEW}
+_OF_EXPLAIN: dict[str, str] = {
+    "ablations": "What to take away, such as second-shape,autotuning-off. Default: all that apply.",
+}
+_ALL_WORDS = {**_WORDS, **_OF_COMPARE, **_OF_VIEW, **_OF_EXPLAIN}
 
 _Command = Callable[..., Any]
 
@@ -191,16 +194,41 @@ def compare(**given: str | None) -> Exit:
     return code
 
 
+@cli.command()
+@_with_words(*(name for name in _WORDS if name not in ("repeats", "resume", "profile", "level")), *_OF_EXPLAIN)
+def explain(**given: str | None) -> Exit:
+    """Say what a cell's first run was spent on, by taking one thing away at a time in fresh processes.
+
+    SAMPLES is 5 blocks, TARGETS is XLA_CPU, SHAPES is 500 and BUDGET is 3600 where they are not given.
+
+    \b
+    $ python -m suite explain --stack tf2.21-cuda12 --targets XLA_CPU --shapes 500
+    ...
+    cause                      cost [95 %]  of the excess
+    ------------------  ------------------  ---------------  ----------
+    compiling             26.2 [25, 27] ms  71 [67, 75] %    proven
+    building            7.48 [7.3, 7.7] ms  20 [20, 21] %    proven
+    unattributed        3.18 [1.3, 5.1] ms  9 [4, 13] %
+    ...
+    """
+    from suite import measure
+    from suite.explain import run as explaining
+
+    code, folder = explaining.run(given, os.environ, _command(), _print)
+    measure.leave_report(folder)
+    return code
+
+
 @cli.command("list")
 def list_stacks() -> Exit:
     """List the stacks: versions, Pythons, and what this machine has of each.
 
     \b
     $ python -m suite list
-    stack            version    CUDA/cuDNN    Python     state        ENGINE=
-    ---------------  ---------  ------------  ---------  -----------  ---------
-    tf1.14-cuda10    1.14.0     10.0/7.6      3.6 3.7    built        local
-    tf1.15-cuda10    1.15.5     10.0/7.6      3.7 3.6    locked only  local
+    stack             version    CUDA/DNN    Python     state        ENGINE=
+    ----------------  ---------  ----------  ---------  -----------  ---------
+    tf1.14-cuda10     1.14.0     10.0/7.6    3.6 3.7    built        local
+    tf1.15-cuda10     1.15.5     10.0/7.6    3.7 3.6    locked only  local
     ...
     """
     from suite import listing
@@ -238,27 +266,36 @@ def doctor(stack: str | None, python: str | None, capability: str | None) -> Exi
 
 @cli.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--out", default=None, metavar="OUT", help="Folder with results. Default: results.")
+@click.option("--out", default=None, metavar="OUT", help="Folders with results. Default: results.")
 @click.option("--stack", default=None, metavar="STACK", help="Only runs of this stack.")
+@click.option("--cell", default="", metavar="CELL", help='The history of a cell: "XLA_CPU jit 500".')
+@click.option(
+    "--tables", type=click.Choice(["0", "1"]), default="0", help="1: print the tables of every run, too."
+)
 @_with_words(*_OF_VIEW)
-def collect(paths: tuple[Path, ...], out: str | None, stack: str | None, **shown: str | None) -> Exit:
-    """Derive the tables of stored runs again from their raw files.
+def collect(
+    paths: tuple[Path, ...], out: str | None, stack: str | None, cell: str, tables: str, **shown: str | None
+) -> Exit:
+    """Derive the tables of stored runs again from their raw files, and index whole trees of them.
 
-    PATHS are run folders, or folders with runs below them.
+    PATHS are run folders, or folders with runs below them. Of one run its tables are printed, of a tree its index,
+    which is also kept as index.md and index.csv.
 
     \b
-    $ python -m suite collect results
-    tf1.14-cuda10
-    TensorFlow 1.14 on CUDA 10.0: the stack of the question
-    run 20261202T070745Z-89a868, profile quick, 3 samples a cell
+    $ python -m suite collect results/examples
+    13 runs
+    stack            machine    run                      profile        ok
+    ---------------  ---------  -----------------------  -----------  ----
+    tf1.14-cuda10    2c5b1f     20261202T070745Z-89a868  quick 3      6/12
     ...
     """
-    from suite import document
+    from suite import compare_stored, document
     from suite import stack as stacks
     from suite.collecting import collect_all
 
-    where = list(paths) or [Path(out) if out else stacks.ROOT / "results"]
-    return collect_all(where, stack, _print, document.view(shown))
+    named = [Path(each).expanduser() for each in compare_stored.paths(out or "", "OUT")]
+    where = list(paths) or named or [stacks.ROOT / "results"]
+    return collect_all(where, stack, _print, cell=cell, tables=tables == "1", view=document.view(shown))
 
 
 @cli.command()
@@ -303,7 +340,7 @@ def export(
 def report(folder: Path, charts: Literal["svg", "png"] | None) -> Exit:
     """Make report.html again: tables and charts in one file that needs no network.
 
-    FOLDER is that of a run or of a comparison.
+    FOLDER is that of a run, of a comparison or of an explanation.
 
     \b
     $ python -m suite report results/examples/bench-tf2.21-cuda12

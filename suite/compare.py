@@ -212,7 +212,7 @@ def derive(folder: Path, style: str = "simple", layout: str = "wide") -> tuple[s
     compared = judged(folder, comparison)
     try:
         for name, content in compare_text.files(comparison, compared).items():
-            journal.write_atomically(folder / name, content)
+            journal.write_derived(folder / name, content)
     except OSError as error:
         what = f"{folder}: the tables cannot be written: {error.strerror or error}"
         raise SuiteError(

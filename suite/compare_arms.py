@@ -73,16 +73,16 @@ def read(folder: Path, name: str) -> Arm:
 
 def of(name: str, run: Run, samples: Sequence[Sample], notes: Sequence[str] = ()) -> Arm:
     """Boil a run down to an arm."""
-    cells = rows.cell_rows(run, samples)
+    made = rows.both(run, samples)
     by_cell: dict[str, list[Sample]] = {}
     for sample in samples:
         by_cell.setdefault(sample.cell, []).append(sample)
     return Arm(
         name=name,
         run=run,
-        cells=cells,
-        fresh={row.cell.id: row for row in rows.target_rows(run, samples)},
-        identity={row.cell.id: gate.identity(run, row, by_cell.get(row.cell.id, [])) for row in cells},
+        cells=made.cells,
+        fresh={row.cell.id: row for row in made.targets},
+        identity={row.cell.id: gate.identity(run, row, by_cell.get(row.cell.id, [])) for row in made.cells},
         state=standing.of_run(run, samples),
         facts=_facts(samples),
         notes=[*notes, *standing.notes(run)],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,10 @@ class _Found:
     refused: list[str]
 
 
-def paths(text: str) -> list[str]:
+def paths(text: str, word: str = "RUNS") -> list[str]:
     """Return the folders of RUNS=, separated by spaces or commas; one with spaces in its name stands in quotes.
+
+    ``word``: what they were typed behind, where it was not that.
 
     Raises
     ------
@@ -56,7 +59,7 @@ def paths(text: str) -> list[str]:
         parts = shlex.split(text)
     except ValueError as error:
         next_step = "A folder with spaces in its name stands in quotes of its own."
-        raise SuiteError(Exit.USAGE, f"RUNS={text}: {error}", next_step) from error
+        raise SuiteError(Exit.USAGE, f"{word}={text}: {error}", next_step) from error
     out = []
     for part in parts:
         whole = Path(part).expanduser().exists()
@@ -118,7 +121,7 @@ def keep(stored: Stored) -> None:
     stored.folder.mkdir(parents=True, exist_ok=True)
     journal.write_atomically(stored.folder / collect.COMPARISON, to_json(stored.comparison, indent=1) + "\n")
     for name, text in compare_text.files(stored.comparison, stored.compared).items():
-        journal.write_atomically(stored.folder / name, text)
+        journal.write_derived(stored.folder / name, text)
 
 
 def report_refused(stored: Stored, say: Callable[[str], None] = progress.say) -> None:
@@ -179,11 +182,12 @@ def _impossible(what: str) -> SuiteError:
 def _named(arms: Sequence[Arm]) -> list[Arm]:
     """Name each arm by its stack, with a number where that comes several times."""
     stacks = [str(arm.run.stack["name"]) for arm in arms]
+    many = Counter(stacks)
     count: dict[str, int] = {}
     out = []
     for arm, name in zip(arms, stacks, strict=True):
         count[name] = count.get(name, 0) + 1
-        out.append(arm.renamed(f"{name}:{count[name]}" if stacks.count(name) > 1 else name))
+        out.append(arm.renamed(f"{name}:{count[name]}" if many[name] > 1 else name))
     return out
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count XLA's compiles by phase, from what the framework wrote on stderr while each phase went on."""
+"""Count compiles by phase: from what the framework wrote on stderr while each phase went on, or recorded itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from suite.events import Events
 from suite.records import Compiles
 from suite.stack import CompileLog
 
@@ -41,4 +42,21 @@ def count(log: CompileLog | None, phases: Sequence[Mapping[str, Any]], stderr: P
             return None
         for match in pattern.finditer(said[begin:end]):
             found.setdefault(phase["name"], []).append(float(match.group(1)) * log.seconds)
+    return {name: Compiles(len(times), sum(times)) for name, times in found.items()}
+
+
+def recorded(told: Events) -> dict[str, Compiles] | None:
+    """Return the compiles in each phase that had any, as the framework itself recorded begin and length of each.
+
+    Where several phases hold a moment (none should), the first of them is taken. None where it records none.
+    """
+    placement = told.first("placement")
+    if placement is None or "compile_events" not in placement:
+        return None
+    found: dict[str, list[float]] = {}
+    for each in placement["compile_events"]:
+        for phase in told.every("phase"):
+            if phase["begin_s"] <= each["begin_s"] <= phase["end_s"]:
+                found.setdefault(str(phase["name"]), []).append(float(each["seconds"]))
+                break
     return {name: Compiles(len(times), sum(times)) for name, times in found.items()}

@@ -93,7 +93,7 @@ def render(parts: Sequence[Part], style: str) -> str:
     out: list[str] = []
     after_title = False
     for part in parts:
-        text = _part(part, style)
+        text = one(part, style)
         # In a terminal a title stands right above what it heads.
         tight = after_title and style in OF_TERMINAL
         out.append(("\n" if tight else "\n\n") + text if out else text)
@@ -101,7 +101,8 @@ def render(parts: Sequence[Part], style: str) -> str:
     return "".join(out) + "\n"
 
 
-def _part(part: Part, style: str) -> str:
+def one(part: Part, style: str) -> str:
+    """Return a single part as text, without a line feed at its end."""
     if isinstance(part, Table):
         return _table(part, style)
     if style == "html":

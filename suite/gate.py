@@ -48,7 +48,8 @@ OF_GPU: dict[str, Callable[[Run], Any]] = {"gpu": _gpu, "driver": _driver}
 OF_WORKER: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "effective_cpus": lambda facts: facts.get("cpus", {}).get("effective"),
     "threads": lambda facts: facts.get("intra_op_threads"),
-    "precision": lambda facts: facts.get("precision"),
+    # As its entries' errors show it; as the worker says where they could not tell.
+    "precision": lambda facts: facts.get("effective_precision") or facts.get("precision"),
 }
 #: Facts of the cell itself. Its shape is no such field: cells of different shapes are never set against each other.
 OF_ROW: dict[str, Callable[[CellRow], Any]] = {

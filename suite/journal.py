@@ -10,18 +10,22 @@ import secrets
 from datetime import datetime, timezone
 from pathlib import Path
 
-import msgspec
-
-from suite import migrate, usable
+from suite import bounded, decode, usable
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.records import Run, Sample, from_json, to_json
 
 RUN = "run.json"
 SAMPLES = "samples.jsonl"
+COMPARISON = "comparison.json"
+EXPERIMENT = "experiment.json"
+#: A folder that holds one of these is one result; any other is a tree of them.
+TOPS = (RUN, COMPARISON, EXPERIMENT)
 RAW = "raw"
 #: What to do after a run could not go on, said beside the cause.
 KEPT = "All samples before it are kept: make collect shows them."
+#: So many lines that cannot be used are named one by one.
+MOST_NOTES = 20
 
 
 def new_run_id() -> str:
@@ -156,18 +160,33 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all: to a neighbour first, then renamed. UTF-8, LF."""
+def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
+    """Write a file whole or not at all: to a neighbour first, then renamed. UTF-8, LF.
+
+    ``durable``: wait until the disk has it.
+    """
     neighbour = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with neighbour.open("w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         neighbour.rename(path)
     except OSError:
         neighbour.unlink(missing_ok=True)
         raise
+
+
+def write_derived(path: Path, text: str, *, durable: bool = True) -> None:
+    """Write what can be derived again at any time: only where it is not there, byte for byte. Raises OSError."""
+    data = text.encode("utf-8")
+    try:
+        there = path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:  # then writing will say what is wrong
+        there = False
+    if not there:
+        write_atomically(path, text, durable=durable)
 
 
 class Unreadable(Exception):
@@ -178,14 +197,12 @@ def read_run(folder: Path) -> Run:
     """Read run.json. Raises :class:`Unreadable`."""
     path = folder / RUN
     try:
-        raw = from_json(path.read_bytes())
+        return decode.run(bounded.whole(path))
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
+    except decode.NotJson as error:
         raise Unreadable(f"{path}: not JSON: {error}") from error
-    try:
-        return msgspec.convert(migrate.to_current(raw), Run)
-    except ValueError as error:  # msgspec's errors are ValueErrors
+    except ValueError as error:
         raise Unreadable(f"{path}: {error}") from error
 
 
@@ -193,35 +210,44 @@ def read_samples(folder: Path) -> tuple[list[Sample], list[str]]:
     """Read samples.jsonl: the whole samples in the file's order, and a note for each line that is not one.
 
     A sample's id counts once: the first line that bears it, unless that was interrupted and RESUME= took it again.
+    After ``MOST_NOTES`` the lines that are skipped are only counted.
     """
-    path = folder / SAMPLES
     notes: list[str] = []
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        return [], [f"{SAMPLES}: {error.strerror or error}"]
     samples: dict[str, Sample] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        try:
-            raw = from_json(line)
-        except ValueError as error:
-            # The last line that ends in mid-JSON was torn; a whole line that cannot be used has another reason.
-            notes.append(f"{SAMPLES} line {number} skipped: {'torn' if number == len(lines) else error}")
-            continue
-        try:
-            sample = msgspec.convert(migrate.to_current(raw), Sample)
-        except ValueError as error:
-            notes.append(f"{SAMPLES} line {number} skipped: {error}")
-            continue
-        why_not = usable.why_not(sample)
-        if why_not:
-            notes.append(f"{SAMPLES} line {number} skipped: sample {sample.id}: {why_not}")
-            continue
-        if sample.id in samples and samples[sample.id].status != "interrupted":
-            notes.append(f"{SAMPLES} line {number} skipped: sample {sample.id} a second time")
-            continue
-        samples.pop(sample.id, None)
-        samples[sample.id] = sample
+    skipped = 0
+    try:
+        for number, (line, ended) in enumerate(bounded.lines(folder / SAMPLES), start=1):
+            if line == b"":
+                continue
+            try:
+                sample = _sample(line, ended)
+                known = samples.get(sample.id)
+                if known is not None and known.status != "interrupted":
+                    raise ValueError(f"sample {sample.id} a second time")
+            except ValueError as error:
+                skipped += 1
+                if skipped <= MOST_NOTES:
+                    notes.append(f"{SAMPLES} line {number} skipped: {error}")
+                continue
+            samples.pop(sample.id, None)
+            samples[sample.id] = sample
+    except OSError as error:
+        notes.append(f"{SAMPLES}: {error.strerror or error}")
+    if skipped > MOST_NOTES:
+        notes.append(f"{SAMPLES}: {skipped - MOST_NOTES} more lines skipped")
     return list(samples.values()), notes
+
+
+def _sample(line: bytes | None, ended: bool) -> Sample:
+    """Return what a line holds; ValueError says why that cannot be counted."""
+    if line is None:
+        raise ValueError(f"longer than {bounded.MOST_BYTES // 2**20} MiB")
+    try:
+        sample = decode.sample(line)
+    except decode.NotJson as error:
+        # The last line that ends in mid-JSON was torn; a whole line that cannot be used has another reason.
+        raise ValueError(str(error) if ended else "torn") from error
+    why_not = usable.why_not(sample)
+    if why_not:
+        raise ValueError(f"sample {sample.id}: {why_not}")
+    return sample

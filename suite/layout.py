@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables of a run begin with: what was run, where, and whether all of it."""
+"""What the tables of a run begin with, and parts of a document as text, for a terminal of 80 columns or Markdown."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
-from suite import rows, standing
-from suite.document import Head
+from suite import document, rows, standing
+from suite.document import WIDTH, Head, Items, Table
 from suite.records import Run, Sample
 
 
@@ -61,3 +62,28 @@ def _what(run: Run) -> str:
     if run.protocol == "reproduce":
         return f"the question's snippet in {many} process{'' if many == 1 else 'es'}"
     return f"profile {run.plan.profile}, {many} sample{'' if many == 1 else 's'} a cell"
+
+
+def paragraph(text: str) -> str:
+    """Return a line wrapped for a terminal."""
+    return textwrap.fill(text, WIDTH, subsequent_indent="  ")
+
+
+def title(text: str, markdown: bool) -> str:
+    """Return a section's title."""
+    return f"## {text}\n\n" if markdown else f"{text}\n"
+
+
+def table(body: Sequence[Sequence[object]], header: list[str], style: str, align: str) -> str:
+    """Return a table; ``align`` is one letter a column: l or r."""
+    return document.one(Table(header, body, align), style)
+
+
+def items(lines: Sequence[str], markdown: bool) -> str:
+    """Return lines as a list, wrapped for a terminal."""
+    return document.one(Items(lines), "github" if markdown else "simple")
+
+
+def notes_text(lines: Sequence[str], markdown: bool) -> str:
+    """Return the notes, or "" where there is none."""
+    return title("Notes", markdown) + items(lines, markdown) if lines else ""

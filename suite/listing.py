@@ -19,7 +19,7 @@ from suite.made_here import Images, Standing
 WIDTH = 80
 
 #: At most 80 columns with the longest words.
-HEADER = ["stack", "version", "CUDA/cuDNN", "Python", "state", "ENGINE="]
+HEADER = ["stack", "version", "CUDA/DNN", "Python", "state", "ENGINE="]
 
 
 def text(environ: Mapping[str, str] = os.environ, stacks: Path = stack.STACKS) -> str:

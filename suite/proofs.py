@@ -6,11 +6,13 @@ Each returns a :class:`Proof` and, where it failed, the status that the sample t
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from suite import proofs_torch
 from suite.records import COLD_PHASES, Compiles, Proof, Status, Warm
 
 #: Sum of the single clocks over the outer clock, below which the series timed nothing.
@@ -18,6 +20,15 @@ LEAST_SHARE = 0.95
 #: A drain after a stopped clock may take this share of a call and this many seconds more than an idle one.
 LATE_SHARE = 0.05
 LATE_S = 20e-6
+#: Share of calls after which the device may be seen busy: none of an honest call's work, but an event may be told late.
+PENDING_SHARE = 0.5
+
+#: Root mean square of the entries' error, in units of float32's rounding (suite/worker/matmul.py, entry_error): below
+#: which it is each precision's. Float32 gives up to 85 (46,000 terms added one after the other), TF32 3,300 to 23,300
+#: (n = 8 to 1500; rounded 6,300, cut off 17,000), bfloat16 29,000 to 186,000.
+ENTRY_RMS_BELOW = (("ieee", 512.0), ("tf32", 26_000.0), ("bf16", 400_000.0))
+#: With fewer entries chance decides.
+FEWEST_ENTRIES = 8
 
 PRODUCT_OPS = (
     "MatMul",
@@ -54,6 +65,8 @@ def device(
     """
     if not placement:
         return Proof("failed", "the worker sent no evidence of placement"), "unverified_placement"
+    if placement.get("framework") == "torch":
+        return proofs_torch.device(placement, n, compiles)
     if placement.get("compiled"):
         return _compiled(placement, n, compiles)
     asked, nodes = placement["asked"], {node["name"]: node for node in placement["nodes"]}
@@ -96,12 +109,31 @@ def _compiled(placement: Mapping[str, Any], n: int, compiles: Mapping[str, Compi
 
 def _no_dot(modules: Sequence[Mapping[str, Any]], n: int) -> str:
     """Return why the modules hold no product of two n x n matrices that they were given, "" where one does."""
-    dots = [dot for module in modules for dot in module["dots"] if dot["shapes"] == [f"{n},{n}"] * 3]
+    dots = [dot for module in modules for dot in module["dots"] if _multiplies(dot["shapes"], n)]
     if not dots:
         return f"no dot of {n} x {n} in {len(modules)} compiled modules"
     if not any(set(dot["from"]) == {"parameter"} for dot in dots):
         return f"the dot multiplies {' and '.join(dots[0]['from'])}, not the operand"
     return ""
+
+
+def _multiplies(shapes: Sequence[str], n: int) -> bool:
+    """Tell whether a dot's result and operands are the n x n product, whole or in parts of its inner dimension.
+
+    XLA may split that dimension on a GPU (split-K): s results of n x n, from operands n x s x k with s k = n, or a
+    little more where zeros fill the last part; they are added up afterwards.
+    """
+    if list(shapes) == [f"{n},{n}"] * 3:
+        return True
+    sizes = [[int(each) for each in shape.split(",") if each] for shape in shapes]
+    result, operands = sizes[0], sizes[1:]
+    if len(result) != 3 or result.count(n) < 2 or len(operands) != 2:
+        return False
+    parts = math.prod(result) // (n * n)
+    return all(
+        len(each) == 3 and n in each and parts in each and n * n <= math.prod(each) < n * (n + parts)
+        for each in operands
+    )
 
 
 def _unverified(text: str) -> Judgement:
@@ -162,6 +194,38 @@ def result(ratios: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> Judgem
     return (Proof("ok", text), None) if worst <= 1 else (Proof("failed", text), "wrong_result")
 
 
+def precision(results: Sequence[Mapping[str, Any]], asked: str, n: int) -> Judgement:
+    """Judge in which precision the product was computed, by its entries' error.
+
+    No variable's name and no switch is believed. What the framework does by ``default`` is recorded, whatever it is;
+    what was asked for must have been done: a coarser product is no ``ieee``, and a finer one no ``tf32``.
+    """
+    found = _entry_errors(results)
+    if not found or n < FEWEST_ENTRIES:
+        return Proof("not_proven", "no errors of entries" if not found else f"{n - 1} entries are too few"), None
+    text = f"entries are off by {max(found):.2g} times float32's rounding"
+    name = effective_precision(results, n)
+    if not name:
+        return Proof("failed", f"{text}, and by {min(found):.2g} times in another call"), "wrong_result"
+    if asked not in ("default", name):
+        return Proof("failed", f"{asked} was asked for and not in force: {text}, as in {name}"), "wrong_result"
+    return Proof("ok", f"{name}: {text}"), None
+
+
+def effective_precision(results: Sequence[Mapping[str, Any]], n: int) -> str:
+    """Return the precision of which the entries' errors are typical; "" where none is told, or calls differ."""
+    names = {
+        next((name for name, below in ENTRY_RMS_BELOW if error < below), "coarser than bf16")
+        for error in _entry_errors(results)
+    }
+    return names.pop() if len(names) == 1 and n >= FEWEST_ENTRIES else ""
+
+
+def _entry_errors(results: Sequence[Mapping[str, Any]]) -> list[float]:
+    told = [(each.get("entry_error") or {}).get("rms") for each in results]
+    return [float(each) for each in told if each is not None]
+
+
 def synchronised(warm: Warm | None) -> Judgement:
     """Judge whether the warm calls waited for their work."""
     if warm is None:
@@ -175,6 +239,9 @@ def synchronised(warm: Warm | None) -> Judgement:
         return Proof("failed", text), "implausible"
     if warm.late_drain_s is None or warm.idle_drain_s is None:
         return Proof("failed", "no drain was measured after a stopped clock"), "implausible"
+    if warm.pending and warm.probed and warm.pending > PENDING_SHARE * warm.probed:
+        text = f"the device had work left after {warm.pending} of {warm.probed} calls had returned"
+        return Proof("failed", text), "implausible"
     late = warm.late_drain_s - warm.idle_drain_s
     allowed = LATE_SHARE * statistics.median(warm.calls_s) + LATE_S
     text = f"calls are {100 * share:.1f} % of the series; {1e6 * late:.0f} us of work after the clock"

@@ -57,7 +57,7 @@ def notes(run: Run, samples: Iterable[Sample], cell_rows: Sequence[CellRow]) -> 
 def _ceiling(run: Run, device: str, precision: str) -> float | None:
     if "GPU" not in device:
         found = run.engine.get("ceiling_flops")
-        return float(found) if isinstance(found, int | float) else None
+        return ceilings.cpu_ceiling_flops(float(found), precision) if isinstance(found, int | float) else None
     static = run.host.get("gpu")
     if not static or precision not in ("ieee", "tf32", "bf16"):
         return None

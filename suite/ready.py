@@ -31,6 +31,7 @@ from suite.engines.local import Local
 from suite.engines.ready import container_ready
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain.ablation import Mechanism
 from suite.launch import launch
 from suite.levels import CACHE_VARIABLES
 from suite.question import question
@@ -66,6 +67,10 @@ class Ready:
     watched: Watched | None = None
     settled: Mapping[str, Ending] = field(default_factory=dict)
     """Cells that this GPU cannot run, known before anything starts."""
+    asked: Callable[[Cell], Mapping[str, Any]] | None = None
+    """What else a cell's workers are asked, by ``explain``."""
+    mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)
+    """Signs of causes that are counted in every sample."""
 
     def record(self, plan_of_run: Plan, command: Sequence[str], *, arm: str = "") -> Run:
         """Return what run.json will hold."""
@@ -110,6 +115,8 @@ class Ready:
             launch=launch if self.recording is None else Replay(self.recording),
             session=session,
             settled=self.settled,
+            asked=self.asked,
+            mechanisms=self.mechanisms,
         )
 
 
@@ -137,11 +144,15 @@ def make_ready(
         USAGE, IMPOSSIBLE or NOT_PREPARED: what cannot be, and what to do.
     """
     chosen = stack.load(words.stack, stacks)
+    _check_protocol(protocol, chosen)
     _check_placement(words, chosen)
     if words.wheels == "cuda" and not chosen.has_cuda_wheels():
         raise SuiteError(
             Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
         )
+    if words.wheels == "cpu" and chosen.definition.install.cuda_included:
+        step = "Leave WHEELS= out: CPU targets are measured with them as they are."
+        raise SuiteError(Exit.USAGE, f"WHEELS=cpu: {chosen.name} cannot be imported without CUDA's wheels", step)
     if recording is None:
         choice = choose(words.engine, chosen, environ)
     else:
@@ -292,6 +303,13 @@ def reproduce_plan(words: Words, all_cells: list[Cell]) -> Plan:
         cells=all_cells,
         planned=[Planned("probe", "probe", "", 0), *planned],
     )
+
+
+def _check_protocol(protocol: Protocol, chosen: Stack) -> None:
+    framework = chosen.definition.framework
+    if protocol == "reproduce" and framework.import_name != "tensorflow":
+        what = f"the question's snippet is TensorFlow's, and {chosen.name} has {framework.package}"
+        raise SuiteError(Exit.IMPOSSIBLE, what, f"make bench STACK={chosen.name} measures it.")
 
 
 def _check_placement(words: Words, chosen: Stack) -> None:

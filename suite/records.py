@@ -106,7 +106,8 @@ class Interval(msgspec.Struct, frozen=True):
 class Warm(msgspec.Struct, frozen=True):
     """The warm series of one sample: every call, and the clocks that prove them.
 
-    ``throttlings``: how often a CPU quota stopped the worker during the series.
+    ``throttlings``: how often a CPU quota stopped the worker during the series; ``pending``: after how many of
+    ``probed`` further calls the device had work left, where it could be asked.
     """
 
     calls_s: list[float]
@@ -114,10 +115,22 @@ class Warm(msgspec.Struct, frozen=True):
     late_drain_s: float | None = None
     idle_drain_s: float | None = None
     throttlings: int = 0
+    pending: int | None = None
+    probed: int | None = None
+
+
+class DeviceClock(msgspec.Struct, frozen=True):
+    """Calls after the warm series, each on two clocks: the wall's, as in the series, and the device's own events.
+
+    ``wall_s`` holds the fetch of the scalar, ``device_s`` what the device did between the two events.
+    """
+
+    wall_s: list[float]
+    device_s: list[float]
 
 
 class Compiles(msgspec.Struct, frozen=True):
-    """XLA compiles that the framework logged during one phase, and their time as it gave it."""
+    """Compiles that the framework logged during one phase, and their time as it gave it."""
 
     count: int
     total_s: float
@@ -189,6 +202,7 @@ class Sample(msgspec.Struct, frozen=True):
     cpu_s: float | None = None
     tags: list[str] = []
     telemetry: dict[str, Any] = {}
+    device_clock: DeviceClock | None = None
     schema: int = SCHEMA
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from suite import stats, units
+from suite import second_clock, stats, units
 from suite.records import Sample
 from suite.rows import CellRow, TargetRow
 
@@ -21,6 +21,7 @@ def remarks(
         *_intervals(cell_rows),
         *_outliers(cell_rows),
         *_compiles(cell_rows),
+        *second_clock.notes(samples, cell_rows),
         *_levels_and_bytecode(cell_rows),
         *_throttled(samples),
         *_untimed(samples),
@@ -50,26 +51,32 @@ def _name(row: CellRow | TargetRow) -> str:
     return f"{row.cell.target} {row.cell.placement}"
 
 
+#: What compiles, by adapter; elsewhere it is XLA.
+COMPILERS = {"torch_compile": "Inductor"}
+
+
 def _compiles(cell_rows: Sequence[CellRow]) -> list[str]:
-    """Return how often XLA compiled in cold, and each cell that compiled again in its warm series."""
+    """Return how often a cell compiled in cold, and each cell that compiled again in its warm series."""
     lines = []
-    by_count: dict[str, dict[str, list[int]]] = {}
+    by_count: dict[tuple[str, str], dict[str, list[int]]] = {}
     for row in cell_rows:
         if not row.compiles or not any(row.compiles["cold"] + row.compiles["warm"]):
             continue
         counts = sorted(set(row.compiles["cold"]))
         text = " or ".join(str(each) for each in counts)
-        by_count.setdefault(text, {}).setdefault(_name(row), []).append(row.cell.n)
+        compiler = COMPILERS.get(row.cell.adapter, "XLA")
+        by_count.setdefault((compiler, text), {}).setdefault(_name(row), []).append(row.cell.n)
         if any(row.compiles["warm"]):
             many = sum(1 for each in row.compiles["warm"] if each)
             lines.append(
-                f"{_name(row)} {row.cell.n}: XLA compiled in the warm series of {many} of {row.count.ok} samples; "
+                f"{_name(row)} {row.cell.n}: {compiler} compiled in the warm series of {many} of "
+                f"{row.count.ok} samples; "
                 f"the slowest of these calls took {units.significant(row.slowest or 0.0)} times its median"
             )
-    for text, at in by_count.items():
+    for (compiler, text), at in by_count.items():
         where = "; ".join(f"{name} {', '.join(str(n) for n in sizes)}" for name, sizes in at.items())
         warm = "" if lines else ", none in the warm calls"
-        lines.append(f"XLA compiles a sample in cold: {text} ({where}){warm}")
+        lines.append(f"{compiler} compiles a sample in cold: {text} ({where}){warm}")
     return lines
 
 
@@ -158,15 +165,28 @@ def _to_steady(cell_rows: Sequence[CellRow]) -> list[str]:
 def _levels_and_bytecode(cell_rows: Sequence[CellRow]) -> list[str]:
     lines = []
     shown = [row for row in cell_rows if row.count.shows_times]
-    none = list(dict.fromkeys(row.cell.target for row in shown if row.cell.level == "not_applicable"))
+    none = _at_level(shown, "not_applicable")
     if none:
         lines.append(f"cold level of {', '.join(none)}: not_applicable, no on-disk JIT cache that could be kept")
     for level in dict.fromkeys(row.cell.level for row in shown if row.cell.level != "not_applicable"):
-        where = list(dict.fromkeys(row.cell.target for row in shown if row.cell.level == level))
+        where = _at_level(shown, level)
         lines.append(f"cold level of {', '.join(where)}: {level}")
     if any(row.bytecode_incomplete for row in shown):
         lines.append("modules without a compiled file were loaded: import takes longer than it need")
     return lines
+
+
+def _at_level(shown: Sequence[CellRow], level: str) -> list[str]:
+    """Return the targets of a cold level, with their placement where others of a target have another level."""
+    levels: dict[str, set[str]] = {}
+    for row in shown:
+        levels.setdefault(row.cell.target, set()).add(row.cell.level)
+    names = (
+        row.cell.target if len(levels[row.cell.target]) == 1 else _name(row)
+        for row in shown
+        if row.cell.level == level
+    )
+    return list(dict.fromkeys(names))
 
 
 def _throttled(samples: Sequence[Sample]) -> list[str]:

@@ -72,7 +72,8 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
     if run.protocol != "isolated" or run.arm:
         what = f"RESUME={folder}: only a run of bench can be gone on with"
         # An arm of a comparison is finished with the others, interleaved.
-        whole = f"make compare RESUME={folder.parent}" if run.arm else "Run it again as a whole."
+        compared = run.arm and (folder.parent / journal.COMPARISON).is_file()
+        whole = f"make compare RESUME={folder.parent}" if compared else "Run it again as a whole."
         raise SuiteError(Exit.USAGE, what, whole)
     if not run.words:
         what = f"RESUME={folder}: an earlier version wrote it, which did not keep its words"

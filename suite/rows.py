@@ -196,10 +196,28 @@ def _slowest(sample: Sample) -> float:
     return max(calls) / statistics.median(calls)
 
 
-def target_rows(run: Run, samples: Sequence[Sample]) -> list[TargetRow]:
-    """Return a row for each cell that has fresh samples: first result, and start-up at the smallest shape."""
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a run."""
+
+    cells: Sequence[CellRow]
+    targets: Sequence[TargetRow]
+
+
+def both(run: Run, samples: Sequence[Sample]) -> Rows:
+    """Return all rows of a run; each series is judged once."""
+    cells = cell_rows(run, samples)
+    return Rows(cells, target_rows(run, samples, cells))
+
+
+def target_rows(run: Run, samples: Sequence[Sample], cells: Sequence[CellRow] | None = None) -> list[TargetRow]:
+    """Return a row for each cell that has fresh samples: first result, and start-up at the smallest shape.
+
+    ``cells``: the run's :func:`cell_rows`, where somebody has made them.
+    """
     fresh, prepared = _grouped(samples, "fresh"), _grouped(samples, "prepared")
-    planned_fresh, planned_prepared = _planned(run, "fresh"), _planned(run, "prepared")
+    planned_fresh = _planned(run, "fresh")
+    shown = {row.cell.id: row for row in (cell_rows(run, samples) if cells is None else cells)}
     smallest = min(cell.n for cell in run.plan.cells) if run.plan.cells else 0
     rows = []
     for cell in run.plan.cells:
@@ -212,8 +230,7 @@ def target_rows(run: Run, samples: Sequence[Sample]) -> list[TargetRow]:
         good = [sample for sample in fresh[cell.id] if sample.status == "ok"]
         firsts = [_number(sample.first_result_s) for sample in good]
         start_up = None
-        base = _cell_row(cell, prepared.get(cell.id, []), planned_prepared[cell.id])
-        if cell.n == smallest and base.cold is not None:
+        if cell.n == smallest and shown[cell.id].cold is not None:
             colds = [_number(each.cold_s) for each in prepared[cell.id] if each.status == "ok"]
             start_up = stats.difference(firsts, colds)
         rows.append(TargetRow(cell, counted, stats.geometric(firsts), start_up, phases_until_first_result(good)))

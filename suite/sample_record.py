@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from suite import classify, events, levels, proofs
+from suite import classify, compile_counts, events, levels, proofs
 from suite.launch import Outcome
 from suite.records import (
     PASS_PHASES,
@@ -16,6 +16,7 @@ from suite.records import (
     Caches,
     Cell,
     Compiles,
+    DeviceClock,
     Interval,
     Kind,
     Pair,
@@ -25,6 +26,7 @@ from suite.records import (
     Status,
     Warm,
 )
+from suite.room import Room, needed_bytes
 
 
 def record(
@@ -46,14 +48,18 @@ def record(
     session: int = 0,
     again: str = "",
     refused: classify.Ending | None = None,
+    free_bytes: int | None = None,
 ) -> Sample:
     """Turn what a worker told and how it ended into a sample; a pure function.
 
-    ``refused``: why the engine could not start the worker, where its words are known.
+    ``refused``: why the engine could not start the worker, where its words are known. ``free_bytes``: what was free
+    of the device's memory before the start, where the host could see it.
     """
     ended = None
     try:
-        ended = refused or classify.ending(outcome, told, stderr, raw_file, timeout_s)
+        compiles = compile_counts.recorded(told) if compiles is None else compiles
+        room = _room(cell, told, free_bytes)
+        ended = refused or classify.ending(outcome, told, stderr, raw_file, timeout_s, room)
         measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops, compiles, primed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Whole events of the right version that do not hold what they must: as good as garbage.
@@ -123,18 +129,8 @@ def _measured(
     out["cold_s"] = cold_s
     out["question_clock_s"] = length["device_init"] + length["library_init"] + length["inputs"] + cold_s
     out["scalar"] = _number(first["scalar"])
-    series, drains = told.first("warm"), told.first("drains")
-    warm = None
-    if series:
-        calls = [_positive(value) for value in series["calls_s"]]
-        warm = Warm(
-            calls_s=calls,
-            outer_s=_positive(series["outer_s"]),
-            late_drain_s=float(drains["late_drain_s"]) if drains else None,
-            idle_drain_s=float(drains["idle_drain_s"]) if drains else None,
-            throttlings=int(series.get("throttlings", 0)),
-        )
-        out["warm"] = warm
+    out["warm"] = warm = _warm(told)
+    out["device_clock"] = _device_clock(told)
     if done is None:
         return out
     placement, found = told.first("placement"), told.first("bytecode")
@@ -142,8 +138,11 @@ def _measured(
     out["evidence"] = {"placement": placement, "bytecode": found, "results": told.every("result")}
     if reads:
         out["evidence"]["disk"] = {name: reads[name] for name in ("read_bytes", "used_bytes")}
+    results = told.every("result")
+    out["facts"] = {**out["facts"], "effective_precision": proofs.effective_precision(results, cell.n)}
     judged = {
-        "result": proofs.result(told.every("result"), ["cold"] if kind == "fresh" else ["cold", "warm"]),
+        "precision": proofs.precision(results, cell.precision, cell.n),
+        "result": proofs.result(results, ["cold"] if kind == "fresh" else ["cold", "warm"]),
         "device": proofs.device(placement, cell.n, compiles),
         "synchronised": proofs.synchronised(warm),
         "plausible": proofs.plausible(cell.n, length["first_execution"], warm, ceiling_flops),
@@ -155,6 +154,40 @@ def _measured(
     if failures:
         out["failed"] = min(failures, key=lambda each: classify.severity(each[2]))
     return out
+
+
+def _warm(told: events.Events) -> Warm | None:
+    """Return the warm series, None where the worker told of none."""
+    series, drains = told.first("warm"), told.first("drains")
+    if not series:
+        return None
+    return Warm(
+        calls_s=[_positive(value) for value in series["calls_s"]],
+        outer_s=_positive(series["outer_s"]),
+        late_drain_s=float(drains["late_drain_s"]) if drains else None,
+        idle_drain_s=float(drains["idle_drain_s"]) if drains else None,
+        throttlings=int(series.get("throttlings", 0)),
+    )
+
+
+def _device_clock(told: events.Events) -> DeviceClock | None:
+    """Return the calls on two clocks, None where the worker told of none; ValueError where they do not pair up."""
+    clocked = told.first("device_clock")
+    if not clocked:
+        return None
+    wall_s, device_s = ([_positive(value) for value in clocked[name]] for name in ("wall_s", "device_s"))
+    if len(wall_s) != len(device_s) or not wall_s:
+        raise ValueError(f"{len(wall_s)} calls on one clock, {len(device_s)} on the other")
+    return DeviceClock(wall_s, device_s)
+
+
+def _room(cell: Cell | None, told: events.Events, free_bytes: int | None) -> Room | None:
+    """Return what the cell needs of its device's memory, beside what the worker told was free, else the host."""
+    if cell is None:
+        return None
+    memory = told.first("memory")
+    free = int(_number(memory["free_bytes"])) if memory else free_bytes
+    return Room(needed_bytes(cell.n, cell.dtype), free)
 
 
 def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool) -> list[Interval]:

@@ -17,10 +17,12 @@ from typing import Any
 
 import msgspec
 
-from suite import classify, compile_counts, events, journal, levels, sample_record
+from suite import ceilings, classify, compile_counts, events, journal, levels, sample_record
 from suite.engines import Command, Engine
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain import mechanism
+from suite.explain.ablation import Mechanism
 from suite.launch import Launcher, Outcome, launch
 from suite.records import (
     Caches,
@@ -31,12 +33,17 @@ from suite.records import (
 )
 from suite.stack import CompileLog
 from suite.telemetry.machine import Watched
+from suite.telemetry.sampler import Trace
 from suite.telemetry.summary import summarise
 from suite.telemetry.tags import tags
 from suite.watch import Watch
 
 #: Beside a sample's request and events: how its process went, so that the sample can be replayed.
 OUTCOME = "outcome.json"
+
+#: Calls of a prepared sample on a GPU that its own clock takes too, after the series, where the framework has one; the
+#: worker stops earlier after a second.
+DEVICE_CLOCK_CALLS = 20
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,10 @@ class Setting:
     """How often the run has been resumed."""
     settled: Mapping[str, classify.Ending] = dataclasses.field(default_factory=dict)
     """Cells that are known not to run before anything starts, with why."""
+    asked: Callable[[Cell], Mapping[str, Any]] | None = None
+    """What else a cell's workers are asked, by ``explain``."""
+    mechanisms: Mapping[str, Mechanism] = dataclasses.field(default_factory=dict)
+    """Signs of causes that are counted in every sample, by the cause's name."""
 
 
 def take(
@@ -152,6 +163,8 @@ def _take(
         "warm_s": warm_s,
         # Below the worker's own folder, where it runs: XLA_FLAGS ends a path at its first space.
         "modules_folder": "modules",
+        "device_clock": device_clock(planned, cell),
+        **(setting.asked(cell) if setting.asked and cell else {}),
         **more,
     }
     command = setting.engine.worker_command(folder / "request.json", environment)
@@ -187,7 +200,12 @@ def _take(
         primed=primed,
         session=setting.session,
         again=again,
+        free_bytes=free_bytes(trace, setting.watched) if cell and "GPU" in cell.device else None,
     )
+    if setting.mechanisms and planned.kind in ("prepared", "fresh"):
+        counted = mechanism.counts(setting.mechanisms, sample, told, folder)
+        evidence = {**sample.evidence, "mechanisms": counted, "touched": told.first("touched") or {}}
+        sample = msgspec.structs.replace(sample, evidence=evidence)
     if trace is not None and setting.watched is not None:
         child = not command.words
         summary = summarise(
@@ -229,10 +247,26 @@ def _run(setting: Setting, command: Command, request: dict[str, Any], folder: Pa
 
 def _ceiling_flops(setting: Setting, cell: Cell | None, told: events.Events) -> float:
     """Return the FLOP/s that this cell cannot exceed, at the precision that the worker says is in force."""
-    if cell is None or "GPU" not in cell.device or setting.watched is None or not setting.watched.static:
-        return setting.ceiling_flops
     facts = told.first("facts") or {}
-    return setting.watched.ceiling_flops(str(facts.get("facts", {}).get("precision", "")))
+    precision = str(facts.get("facts", {}).get("precision", ""))
+    if cell is None or "GPU" not in cell.device:
+        return ceilings.cpu_ceiling_flops(setting.ceiling_flops, precision)
+    if setting.watched is None or not setting.watched.static:
+        return setting.ceiling_flops
+    return setting.watched.ceiling_flops(precision)
+
+
+def device_clock(planned: Planned, cell: Cell | None) -> int:
+    """Return how many further calls a worker makes on the device's own clock too, after its series."""
+    on_gpu = planned.kind == "prepared" and cell is not None and "GPU" in cell.device
+    return DEVICE_CLOCK_CALLS if on_gpu else 0
+
+
+def free_bytes(trace: Trace | None, watched: Watched | None) -> int | None:
+    """Return what was free of the watched GPU's memory before the worker started; None where NVML does not say."""
+    used = trace.begin.get("gpu", {}).get("memory_used_bytes") if trace else None
+    total = watched.static.get("memory_total_bytes") if watched else None
+    return int(total) - int(used) if total is not None and used is not None else None
 
 
 def _set_aside(folder: Path, session: int) -> None:

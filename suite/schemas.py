@@ -36,7 +36,7 @@ DOCUMENTS: Mapping[str, tuple[type[msgspec.Struct], str]] = {
 PARTS = {
     **{"Plan": "plan", "Cell": "cell", "Planned": "planned", "Reason": "reason", "Interval": "phase"},
     **{"Warm": "warm", "Compiles": "compiles", "Proof": "proof", "Pair": "pair", "Caches": "caches"},
-    **{"Arm": "arm", "Judging": "judging"},
+    **{"Arm": "arm", "Judging": "judging", "DeviceClock": "device_clock"},
 }
 
 #: Times that a clock read between two moments: what is shorter or longer is no measurement (:mod:`suite.usable`).

@@ -6,16 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
-from suite import comparison, comparison_tables, journal, migrate, ready, together
+from suite import bounded, comparison, comparison_tables, decode, journal, ready, together
 from suite.collect import COMPARISON
 from suite.comparison import Row, Side
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.journal import Unreadable
-from suite.records import Comparison, Run, from_json
+from suite.records import Comparison, Run
 from suite.words import Words
 
 #: Samples a cell and side where SAMPLES= says nothing: with the 3 of profile quick only a factor could be seen.
@@ -67,8 +65,8 @@ def derive(folder: Path, style: str = "simple") -> tuple[str, list[Row]]:
     rows = comparison.compare(sides[0], sides[1], paired=True)
     try:
         as_markdown = comparison_tables.text(compared, runs, rows, notes, "github")
-        journal.write_atomically(folder / TABLE_MD, as_markdown)
-        journal.write_atomically(folder / TABLE_CSV, comparison_tables.as_csv(compared, rows))
+        journal.write_derived(folder / TABLE_MD, as_markdown)
+        journal.write_derived(folder / TABLE_CSV, comparison_tables.as_csv(compared, rows))
     except OSError as error:
         what = f"{folder}: the tables cannot be written: {error.strerror or error}"
         raise SuiteError(
@@ -81,7 +79,7 @@ def read(folder: Path) -> Comparison:
     """Read comparison.json. Raises :class:`suite.journal.Unreadable`."""
     path = folder / COMPARISON
     try:
-        return msgspec.convert(migrate.to_current(from_json(path.read_bytes())), Comparison)
+        return decode.comparison(bounded.whole(path))
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from error
     except ValueError as error:

@@ -13,6 +13,7 @@ import msgspec
 
 from suite.errors import SuiteError
 from suite.exits import Exit
+from suite.explain.ablation import Ablation, Mechanism, Role
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -25,7 +26,7 @@ STACKS = ROOT / "docker"
 Target = Literal["CPU", "GPU", "XLA_CPU", "XLA_GPU"]
 TARGETS: tuple[Target, ...] = ("CPU", "GPU", "XLA_CPU", "XLA_GPU")
 Placement = Literal["device", "jit"]
-Adapter = Literal["tf_session", "tf_function"]
+Adapter = Literal["tf_session", "tf_function", "jax_jit", "torch_eager", "torch_compile"]
 Wheels = Literal["cpu", "cuda"]
 Minor = Annotated[str, msgspec.Meta(pattern=r"^3\.\d+$")]
 Capability = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+a?$")]
@@ -58,7 +59,8 @@ class Install(_Table, frozen=True):
     """How the environment is made. Sizes in MB (10**6 bytes).
 
     ``sdists``: by Python minor, the only packages that may come as a source archive.
-    ``cuda_mb``: what CUDA's wheels need more; 0 where the stack has none.
+    ``cuda_mb``: what CUDA's wheels need more, where they have a lock of their own; else 0.
+    ``cuda_included``: they are in the plain lock, because the framework cannot be imported without them.
     ``cuda_environment``: variables with which the framework finds them, where it does not look for them itself;
     {packages} stands for the folder that packages are installed in.
     """
@@ -67,6 +69,7 @@ class Install(_Table, frozen=True):
     download_mb: Annotated[int, msgspec.Meta(gt=0)]
     sdists: dict[str, list[str]] = {}
     cuda_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cuda_included: bool = False
     cuda_environment: dict[str, str] = {}
 
 
@@ -144,6 +147,7 @@ class Definition(_Table, frozen=True):
     placements: Annotated[list[Realisation], msgspec.Meta(min_length=1)]
     environment: dict[str, str] = {}
     compile_log: CompileLog | None = None
+    ablations: list[Ablation] = []
     evidence: list[Evidence] = []
 
 
@@ -163,15 +167,17 @@ class Stack(msgspec.Struct, frozen=True):
         CUDA's wheels have a lock of their own, with what the plain one lacks: no package is in both.
         """
         plain = self.folder / f"requirements-py{minor}.lock"
-        return [plain, self.folder / f"requirements-cuda-py{minor}.lock"] if wheels == "cuda" else [plain]
+        if wheels == "cpu" or self.definition.install.cuda_included:
+            return [plain]
+        return [plain, self.folder / f"requirements-cuda-py{minor}.lock"]
 
     def dockerfile(self) -> Path:
         """Return the path of the stack's Dockerfile, which need not exist."""
         return self.folder / "Dockerfile"
 
     def has_cuda_wheels(self) -> bool:
-        """Tell whether CUDA comes as wheels, in a lock of their own."""
-        return self.definition.install.cuda_mb > 0
+        """Tell whether CUDA comes as wheels: in a lock of their own, or in the plain one."""
+        return self.definition.install.cuda_mb > 0 or self.definition.install.cuda_included
 
     def realisations(self, target: str) -> list[Realisation]:
         """Return the ways this stack realises ``target``, in the file's order."""
@@ -243,6 +249,9 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "target": TARGETS,
     "placement": get_args(Placement),
     "known": get_args(get_type_hints(Evidence)["known"]),
+    "kind": get_args(get_type_hints(Mechanism)["kind"]),
+    "role": get_args(Role),
+    "prepare": get_args(get_type_hints(Ablation)["prepare"]),
 }
 
 
@@ -271,11 +280,27 @@ def _contradiction(definition: Definition, folder: str) -> str:
     if definition.name != folder:
         return f"name: expected {folder!r}, the name of its folder, got {definition.name!r}"
     seen = set()
-    for each in definition.placements:
-        key = (each.target, each.placement)
+    for way in definition.placements:
+        key = (way.target, way.placement)
         if key in seen:
             return f"placements: expected each target and placement once, got {key} twice"
         seen.add(key)
+    problem = _patterns(definition)
+    if problem:
+        return problem
+    if definition.install.cuda_included and definition.install.cuda_mb:
+        return "install.cuda_mb: expected 0 where cuda_included is true: CUDA's wheels are in environment_mb"
+    strangers = sorted(set(definition.gpu_code.partly) - set(definition.gpu_code.native))
+    if strangers:
+        return f"gpu_code.partly: expected capabilities that are in native, got {', '.join(strangers)}"
+    minors = definition.python.minors()
+    if len(set(minors)) != len(minors):
+        return f"python.also: expected minors other than default, got {minors}"
+    return ""
+
+
+def _patterns(definition: Definition) -> str:
+    """Return which regular expression or name of an ablation is at fault, "" where all are sound."""
     log = definition.compile_log
     if log is not None:
         try:
@@ -284,12 +309,14 @@ def _contradiction(definition: Definition, folder: str) -> str:
             return f"compile_log.pattern: expected a regular expression: {error}"
         if groups != 1:
             return f"compile_log.pattern: expected one group, the time, got {groups}"
-    strangers = sorted(set(definition.gpu_code.partly) - set(definition.gpu_code.native))
-    if strangers:
-        return f"gpu_code.partly: expected capabilities that are in native, got {', '.join(strangers)}"
-    minors = definition.python.minors()
-    if len(set(minors)) != len(minors):
-        return f"python.also: expected minors other than default, got {minors}"
+    for each in definition.ablations:
+        try:
+            re.compile(each.mechanism.pattern if each.mechanism else "")
+        except re.error as error:
+            return f"ablations: {each.name}: mechanism.pattern: expected a regular expression: {error}"
+    named = [each.name for each in definition.ablations]
+    if len(set(named)) != len(named):
+        return f"ablations: expected each name once, got {', '.join(named)}"
     return ""
 
 

@@ -19,7 +19,7 @@ from suite.stack import ROOT, STACKS, Definition
 PINS = ("framework", "gpu_code", "cuda.built_with", "cuda.ships", "cuda.minimum_driver", "base image")
 #: Pins that only some stacks have.
 FURTHER_PINS = ("system packages",)
-NAMES = {"tensorflow": "TensorFlow"}
+NAMES = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 
 
 def definitions(stacks: Path = STACKS) -> list[Definition]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ def geometric(values: Sequence[float], confidence: float = CONFIDENCE) -> Estima
     mean = math.fsum(logs) / len(logs)
     if len(logs) < 2:
         return Estimate(math.exp(mean), None, None, len(logs))
-    half = _t(len(logs) - 1, confidence) * statistics.stdev(logs) / math.sqrt(len(logs))
+    half = _t(len(logs) - 1, confidence) * _stdev(tuple(logs)) / math.sqrt(len(logs))
     return Estimate(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs))
 
 
@@ -82,7 +83,7 @@ def difference(
         return Estimate(centre, None, None, count)
     parts = []
     for estimate, values in ((first, minuends), (second, subtrahends)):
-        variance = statistics.variance([math.log(value) for value in values])
+        variance = _variance(tuple(_logs(values)))
         parts.append((estimate.centre**2 * variance / estimate.n, estimate.n - 1))
     total = sum(variance for variance, _ in parts)
     if total == 0:
@@ -103,7 +104,7 @@ def paired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = CON
     if len(logs) < 2:
         return _untold(logs[0], 1, paired=True)
     mean = math.fsum(logs) / len(logs)
-    error = statistics.stdev(logs) / math.sqrt(len(logs))
+    error = _stdev(tuple(logs)) / math.sqrt(len(logs))
     return _compared(mean, error, len(logs) - 1, len(logs), paired=True, confidence=confidence)
 
 
@@ -120,7 +121,7 @@ def welch_ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONF
     count = min(len(logs_a), len(logs_b))
     if count < 2:
         return _untold(mean, count, paired=False)
-    parts = [(statistics.variance(logs) / len(logs), len(logs) - 1) for logs in (logs_a, logs_b)]
+    parts = [(_variance(tuple(logs)) / len(logs), len(logs) - 1) for logs in (logs_a, logs_b)]
     total = sum(variance for variance, _ in parts)
     freedom = _satterthwaite(parts) if total > 0 else len(logs_a) + len(logs_b) - 2
     return _compared(mean, math.sqrt(total), freedom, count, paired=False, confidence=confidence)
@@ -185,7 +186,7 @@ def samples_for(values: Sequence[float], half_width: float, confidence: float = 
         raise ValueError("a half width above 0 is needed")
     if len(values) < 2:
         return None
-    spread, wanted = statistics.stdev(_logs(values)), math.log1p(half_width)
+    spread, wanted = _stdev(tuple(_logs(values))), math.log1p(half_width)
     few, many = 1, MOST_SAMPLES  # too few, and enough: the half width falls with n
     while many - few > 1:
         middle = (few + many) // 2
@@ -271,6 +272,11 @@ def _logs(values: Sequence[float]) -> list[float]:
     if not values or not all(0 < value < math.inf for value in values):
         raise ValueError("positive values are needed")
     return [math.log(value) for value in values]
+
+
+#: Exact, and slow for it: a table asks several times for the spread of the same few values.
+_stdev = functools.lru_cache(maxsize=256)(statistics.stdev)
+_variance = functools.lru_cache(maxsize=256)(statistics.variance)
 
 
 def _untold(log_ratio: float, count: int, *, paired: bool) -> Comparison:

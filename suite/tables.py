@@ -7,12 +7,12 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from suite import rates, rows, standing, stats, units
+from suite import rates, rows, second_clock, standing, stats, units
 from suite.document import Items, Part, Table, Title, View, render
 from suite.layout import heading
 from suite.records import PHASES, Run, Sample
 from suite.remarks import WANTED, remarks
-from suite.rows import CellRow, Count, TargetRow
+from suite.rows import CellRow, Count, Rows, TargetRow
 from suite.stats import Estimate
 
 CELL_COLUMNS = ("stack", "target", "placement", "op", "n", "dtype", "precision", "level", "python", "engine")
@@ -23,6 +23,7 @@ CSV_COLUMNS = (
     *("warm_s", "warm_low_s", "warm_high_s", "not_steady"),
     *("ratio", "ratio_low", "ratio_high", "ratio_half_width", "samples_for_5_percent"),
     *("warm_flops", "precision_in_force", "ceiling_flops"),
+    *("device_clock_s", "device_clock_wall_s"),
     *("to_steady_s", "outliers", "tagged", "tags", "added", "added_cold_s", "added_warm_s"),
     *("compiles_cold", "compiles_warm", "base", "effective_cpus", "threads", "onednn"),
     *("first_result_status", "first_result_ok", "first_result_planned"),
@@ -31,19 +32,26 @@ CSV_COLUMNS = (
 )
 
 
-def text(run: Run, samples: Sequence[Sample], notes: Sequence[str] = (), view: View | None = None) -> str:
+def text(
+    run: Run,
+    samples: Sequence[Sample],
+    notes: Sequence[str] = (),
+    view: View | None = None,
+    made: Rows | None = None,
+) -> str:
     """Return the run's tables and notes as text, in one of :data:`suite.document.FORMATS`, wide or long.
 
-    Wide (the default, in 80 columns) has a table for each question, long one with a row for each cell.
+    Wide (the default, in 80 columns) has a table for each question, long one with a row for each cell. ``made``: the
+    run's rows, where somebody has made them.
     """
-    view = view or View()
+    view, made = view or View(), made or rows.both(run, samples)
     if view.style == "csv":
-        return as_csv(run, samples)
-    return render(list(_parts(run, samples, notes, view.layout)), view.style)
+        return as_csv(run, samples, made)
+    return render(list(_parts(run, samples, notes, view.layout, made)), view.style)
 
 
-def _parts(run: Run, samples: Sequence[Sample], notes: Sequence[str], layout: str) -> Iterator[Part]:
-    cell_rows, target_rows = rows.cell_rows(run, samples), rows.target_rows(run, samples)
+def _parts(run: Run, samples: Sequence[Sample], notes: Sequence[str], layout: str, made: Rows) -> Iterator[Part]:
+    cell_rows, target_rows = made.cells, made.targets
     yield heading(run, samples)
     if layout == "long":
         yield Title("Every cell")
@@ -63,15 +71,15 @@ def _parts(run: Run, samples: Sequence[Sample], notes: Sequence[str], layout: st
         yield Items(told)
 
 
-def as_csv(run: Run, samples: Sequence[Sample]) -> str:
+def as_csv(run: Run, samples: Sequence[Sample], made: Rows | None = None) -> str:
     """Return the run's rows as CSV: times in seconds by repr, nothing where there is no number."""
-    fresh = {row.cell.id: row for row in rows.target_rows(run, samples)}
+    made = made or rows.both(run, samples)
+    fresh = {row.cell.id: row for row in made.targets}
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    cell_rows = rows.cell_rows(run, samples)
-    speed = rates.rates(run, samples, cell_rows)
-    for row in cell_rows:
+    speed = rates.rates(run, samples, made.cells)
+    for row in made.cells:
         cell, count = row.cell, row.count
         line: dict[str, object] = {name: getattr(cell, name) for name in CELL_COLUMNS}
         line.update(status=count.status, ok=count.ok, planned=count.planned)
@@ -85,6 +93,9 @@ def as_csv(run: Run, samples: Sequence[Sample]) -> str:
         if rate is not None:
             line["warm_flops"], line["precision_in_force"] = repr(rate.flops), rate.precision
             line["ceiling_flops"] = "" if rate.ceiling_flops is None else repr(rate.ceiling_flops)
+        clocks = second_clock.of_cell(samples, cell.id) if row.count.shows_times else None
+        if clocks is not None:
+            line["device_clock_s"], line["device_clock_wall_s"] = repr(clocks.device_s), repr(clocks.wall_s)
         for name in ("cold", "warm"):
             line[f"compiles_{name}"] = max(row.compiles[name]) if row.compiles else ""
         line.update(_limits(samples))

@@ -17,7 +17,7 @@ from suite.stack import ROOT, TARGETS, Wheels
 
 SMALLEST_N, LARGEST_N = 2, 46_000
 DTYPES = ("float32", "bfloat16")
-PRECISIONS = ("default", "ieee")
+PRECISIONS = ("default", "ieee", "tf32", "bf16")
 PLACEMENTS = ("device", "jit", "all")
 WHEELS = ("cpu", "cuda")
 #: Words that say where, not what: a path is not kept with a run.

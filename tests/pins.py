@@ -108,7 +108,7 @@ def _lock_files(stack: Stack) -> Iterator[str]:
 def _satisfied(stack: Stack) -> Iterator[str]:
     for minor, paths in locks(stack).items():
         files = [(stack.folder / "requirements.in", pins(paths[:1]))]
-        if stack.has_cuda_wheels():
+        if stack.definition.install.cuda_mb:
             files.append((stack.folder / "requirements-cuda.in", pins(paths)))
         if (stack.folder / "requirements-pip.in").is_file():
             lock = stack.folder / "requirements-pip.lock"
@@ -142,13 +142,13 @@ def _sdists(stack: Stack) -> Iterator[str]:
 
 def _cuda_wheels(stack: Stack) -> Iterator[str]:
     there = (stack.folder / "requirements-cuda.in").is_file()
-    if there != stack.has_cuda_wheels():
+    if there != (stack.definition.install.cuda_mb > 0):
         yield "requirements-cuda.in and install.cuda_mb do not agree on whether CUDA comes as wheels"
     ships = stack.definition.cuda.ships
-    for minor, paths in locks(stack).items() if there else ():
+    for minor, paths in locks(stack).items() if stack.has_cuda_wheels() else ():
         locked = pins(paths)
         for package, version in (("nvidia-cuda-runtime", ships.cuda), ("nvidia-cudnn", ships.cudnn)):
-            got = {found for name, found in locked.items() if re.fullmatch(rf"{package}-cu\d+", name)}
+            got = {found for name, found in locked.items() if re.fullmatch(rf"{package}(-cu\d+)?", name)}
             if got != {version}:
                 yield f"Python {minor}: cuda.ships has {package} {version}, the lock {sorted(got)}"
 

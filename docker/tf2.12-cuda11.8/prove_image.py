@@ -56,7 +56,7 @@ def framework(wanted):
     if process.returncode != 0:
         return "failed", "cannot be imported: " + error.decode("utf-8", "replace").strip()[-600:]
     version = said.decode("utf-8").strip().splitlines()[-1]
-    if version != wanted["version"]:
+    if version.partition("+")[0] != wanted["version"]:
         return "failed", "is %s, stack.toml says %s" % (version, wanted["version"])
     return "ok", "%s %s was imported" % (wanted["import_name"], version)
 
@@ -64,16 +64,16 @@ def framework(wanted):
 def cuda_proofs(root, wanted, left_out):
     """Return the proofs of CUDA's pieces below ``root``, from the files' own names and version records."""
     pieces = {
-        "cuda": _version(root, ("usr/local/cuda*/lib64/libcudart.so.*",), "nvidia_cuda_runtime_cu*"),
+        # From CUDA 13 on most of its wheels have no version in their name.
+        "cuda": _version(root, ("usr/local/cuda*/lib64/libcudart.so.*",), "nvidia_cuda_runtime*"),
         "cudnn": _version(root, ("usr/local/cuda*/lib64/libcudnn.so.*",), "nvidia_cudnn_cu*"),
     }
     files = {
-        "ptxas": ("usr/local/cuda*/bin/ptxas", "*/nvidia/cuda_nvcc/bin/ptxas"),
-        "libdevice": (
-            "usr/local/cuda*/nvvm/libdevice/libdevice*.bc",
-            "*/nvidia/cuda_nvcc/nvvm/libdevice/libdevice*.bc",
-        ),
+        "ptxas": ("usr/local/cuda*/bin/ptxas", "bin/ptxas"),
+        "libdevice": ("usr/local/cuda*/nvvm/libdevice/libdevice*.bc", "nvvm/libdevice/libdevice*.bc"),
     }
+    # Wheels of CUDA 12, of CUDA 13, and what Triton brings along.
+    folders = ("nvidia/cuda_nvcc", "nvidia/cu1*", "triton/backends/nvidia")
     out = {}
     for name, found in pieces.items():
         if found is None:
@@ -84,7 +84,11 @@ def cuda_proofs(root, wanted, left_out):
             out[name] = "ok", found
     for name, (system, wheel) in files.items():
         there = glob.glob(os.path.join(root, system)) + [
-            path for folder in _packages(root) for path in glob.glob(folder + wheel[1:])
+            path
+            for packages in _packages(root)
+            for folder in folders
+            for below in (wheel, wheel.replace("nvvm/libdevice", "lib"))
+            for path in glob.glob(os.path.join(packages, folder, below))
         ]
         out[name] = ("ok", there[0]) if there else ("failed", "is not in the image")
     out["libraries"] = _libraries(root)

@@ -12,7 +12,16 @@ from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.question import question
 from suite.records import Run, Sample
-from suite.report import bench_page, compare_figures, compare_page, compare_view, figures, reproduce_page, svg
+from suite.report import (
+    bench_page,
+    compare_figures,
+    compare_page,
+    compare_view,
+    explain_page,
+    figures,
+    reproduce_page,
+    svg,
+)
 from suite.report.figures import Drawn
 from suite.report.view import view
 
@@ -30,7 +39,7 @@ def report(run: Run, samples: Sequence[Sample], notes: Sequence[str] = ()) -> st
 
 
 def report_of(folder: Path) -> str:
-    """Return the report of what is in a folder: a run, or a comparison with its runs.
+    """Return the report of what is in a folder: a run, or a comparison or an explanation with its runs.
 
     Raises
     ------
@@ -40,6 +49,9 @@ def report_of(folder: Path) -> str:
     if (folder / collect.COMPARISON).is_file():
         with svg.settings():
             return compare_page.compare_page(compare_view.read(folder))
+    if (folder / journal.EXPERIMENT).is_file():
+        with svg.settings():
+            return explain_page.explain_page(folder)
     return report(journal.read_run(folder), *journal.read_samples(folder))
 
 
@@ -47,6 +59,8 @@ def drawings(folder: Path) -> list[Drawn]:
     """Return the charts of a folder's report; of a comparison those of its runs are the runs' own. Raises as above."""
     if (folder / collect.COMPARISON).is_file():
         return compare_figures.every(compare_view.read(folder))
+    if (folder / journal.EXPERIMENT).is_file():
+        return explain_page.figures(folder)
     run = journal.read_run(folder)
     samples, _ = journal.read_samples(folder)
     if run.protocol == "reproduce":

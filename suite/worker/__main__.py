@@ -16,6 +16,7 @@ import traceback  # noqa: E402
 
 import channel as channel_module  # noqa: E402
 import phases as phases_module  # noqa: E402
+import refusal  # noqa: E402
 import sample  # noqa: E402
 
 REFUSED = 64  # the request itself cannot be carried out: a fault of the suite, not of the stack
@@ -92,6 +93,12 @@ def _adapter(request):
         import tf_session as module
     elif request["adapter"] == "tf_function":
         import tf_function as module
+    elif request["adapter"] == "jax_jit":
+        import jax_jit as module
+    elif request["adapter"] == "torch_eager":
+        import torch_eager as module
+    elif request["adapter"] == "torch_compile":
+        import torch_compile as module
     else:
         raise ValueError("no adapter %r" % (request["adapter"],))
     return module.Adapter(request, sample.timed_compiles(request["kind"]))
@@ -107,12 +114,15 @@ def _is_out_of_memory(adapter, error):
 
 
 def _failure(error):
-    return {
+    out = {
         "type": type(error).__name__,
         "text": str(error)[:4000],
         "devices": getattr(error, "devices", None),
         "out_of_memory": bool(getattr(error, "out_of_memory", False)),
     }
+    if isinstance(error, refusal.NotOffered):
+        out.update(code=error.code, next_step=error.next_step)
+    return out
 
 
 if __name__ == "__main__":

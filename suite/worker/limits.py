@@ -30,8 +30,13 @@ def cpus():
     }
 
 
-def threads():
-    """Return how many threads to ask a framework for; None where nothing limits it: then it decides."""
+def threads(asked=None):
+    """Return how many threads to ask a framework for; None where nothing limits it: then it decides.
+
+    ``asked``: what the request wants, which goes before everything.
+    """
+    if asked:
+        return int(asked)
     found = cpus()
     if found["effective"] >= found["machine"]:
         return None

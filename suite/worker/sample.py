@@ -11,6 +11,7 @@ import bytecode
 import disk
 import matmul
 import series
+import touched
 
 
 def probe(phases, channel, adapter):
@@ -28,19 +29,28 @@ def probe(phases, channel, adapter):
 
 
 def measure(phases, channel, adapter, request):
-    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s."""
+    """Measure one cell. ``request`` holds kind, n, seed, dtype, warm_calls and warm_s, and may hold device_clock.
+
+    For ``explain`` also ``prepare_n``, the size of the preparatory call where it is not the usual one, and
+    ``watch``: tell what a prepared sample's first call touches for the first time.
+    """
     n, seed, dtype = request["n"], request["seed"], request["dtype"]
     before_bytes = disk.read_bytes()
     with phases.measure("import"):
         adapter.import_framework()
     with phases.measure("device_init"):
         adapter.open()
+        _tell_memory(channel, adapter)
     if request["kind"] != "fresh":
         with phases.measure("library_init"):
-            _prepare(adapter, n, seed, dtype)
+            _prepare(adapter, request.get("prepare_n") or preparatory_n(n), seed, dtype)
     with phases.measure("inputs"):
         m = matmul.operand(n, seed, dtype)
         adapter.place(m)
+    watch = bool(request.get("watch")) and request["kind"] != "fresh"
+    if watch:
+        with phases.measure("verify"):
+            libraries, used = touched.libraries(), touched.used()
     with phases.measure("build"):
         adapter.build()
     if adapter.compile is not None:
@@ -48,18 +58,24 @@ def measure(phases, channel, adapter, request):
             adapter.compile()
     with phases.measure("first_execution"):
         scalar = adapter.execute()
+    used_after = touched.used() if watch else None
     after_bytes = disk.read_bytes()
     channel.send("first_result", at_s=phases.last_end_s, scalar=scalar)
     with phases.measure("verify"):
+        if watch:
+            channel.send("touched", **touched.between(used, used_after, libraries, touched.libraries()))
         cold = dict(adapter.outputs(), scalar=scalar)
         adapter.poison()
     warm = None
     if request["kind"] != "fresh":
         with phases.measure("warm"):
             timed = series.measure(adapter, request["warm_calls"], request["warm_s"])
-        warm = timed.pop("scalar")
+        warm = {"scalar": timed.pop("scalar")}
         channel.send("warm", **timed)
     with phases.measure("verify"):
+        if warm is not None:
+            warm.update(adapter.outputs())
+            _tell_device_clock(channel, adapter, request.get("device_clock") or 0)
         _prove(channel, adapter, request, m, cold, warm)
         if request["level"] == "disk":
             _tell_reads(channel, before_bytes, after_bytes)
@@ -79,11 +95,30 @@ def preparatory_n(n):
 
 
 def _prepare(adapter, n, seed, dtype):
-    adapter.place(matmul.operand(preparatory_n(n), seed, dtype))
+    adapter.place(matmul.operand(n, seed, dtype))
     adapter.build()
     if adapter.compile is not None:
         adapter.compile()
     adapter.execute()
+
+
+def _tell_memory(channel, adapter):
+    """Send how much of the device's memory is free before anything of the cell is there, where the framework tells."""
+    memory = getattr(adapter, "memory", None)
+    told = memory() if memory is not None else None
+    if told is not None:
+        channel.send("memory", **told)
+
+
+def _tell_device_clock(channel, adapter, calls):
+    """Send further calls on the wall's clock and on the device's own, right after the series: the device is awake."""
+    second = getattr(adapter, "device_clock", None)
+    if second is None or not calls:
+        return
+    with series.undisturbed():
+        told = second(calls)
+    if told is not None:
+        channel.send("device_clock", **told)
 
 
 def _tell_reads(channel, before, after):
@@ -97,11 +132,11 @@ def _prove(channel, adapter, request, m, cold, warm):
     facts = adapter.facts()
     judged = {"cold": cold}
     if warm is not None:
-        judged["warm"] = dict(adapter.outputs(), scalar=warm)
+        judged["warm"] = warm
         channel.send("drains", **series.drains(adapter))
     for which, outputs in sorted(judged.items()):
         ratios = matmul.errors(outputs, expected, request["adapter"], request["dtype"], facts["precision"])
-        channel.send("result", of=which, ratios=ratios)
+        channel.send("result", of=which, ratios=ratios, entry_error=matmul.entry_error(outputs, expected))
     channel.send("placement", asked=request["device"], **adapter.evidence())
     channel.send("facts", facts=facts)
     channel.send("bytecode", **bytecode.loaded_from_cache())

@@ -4,6 +4,14 @@
 import os
 import sys
 
+import refusal
+
+
+def no_precision(precision, device, what):
+    """Return the exception that says that a device, or the framework on it, has no such way to multiply."""
+    text = "%s does not multiply in %s (%s)" % (device, precision, what)
+    return refusal.NotOffered("no_precision", text, "PRECISION=default and ieee are there on every device.")
+
 
 def onednn():
     """Return "on" or "off" as TensorFlow decides about its oneDNN kernels; "not told" where it does not say.
@@ -30,6 +38,20 @@ def forbid_tf32(tf):
     """Have ``tf`` multiply float32 as IEEE 754 says. From 2.4 on TF32 is the default, on GPUs that have it."""
     if knows_tf32(tf):
         tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
+def set_precision(tf, precision, device):
+    """Have ``tf`` multiply float32 as ``precision`` says. Raises NotOffered where it cannot."""
+    if precision == "ieee":
+        forbid_tf32(tf)
+    elif precision == "tf32":
+        if knows_tf32(tf):
+            tf.config.experimental.enable_tensor_float_32_execution(True)
+        if precision_in_force(tf, device) != "tf32":
+            raise no_precision(precision, device, "TensorFlow %s" % tf.__version__)
+    elif precision != "default":
+        # Its products of float32 know no bfloat16: that is another dtype.
+        raise no_precision(precision, device, "TensorFlow %s" % tf.__version__)
 
 
 def precision_in_force(tf, device):

@@ -12,7 +12,6 @@ import settings
 from tf_session import EVIDENCE_OPS, Unavailable, nan_like
 
 NAME = "tf_function"
-PRECISIONS = ("default", "ieee")
 #: Name of the function of the evidence call, where its module has to be dumped.
 EVIDENCE = "evidence"
 
@@ -28,6 +27,7 @@ class Adapter(object):
         self._jit = request["placement"] == "jit"
         self._precision = request["precision"]
         self._modules_folder = request["modules_folder"]
+        self._threads = limits.threads(request.get("threads"))
         self._dumps = False
         self._tf = None
         self._variables = {}
@@ -50,15 +50,14 @@ class Adapter(object):
         """Create the devices, soft placement off. Raises :class:`Unavailable`."""
         tf = self._tf
         tf.config.set_soft_device_placement(False)
-        threads = limits.threads()
+        threads = self._threads
         if threads is not None:
             tf.config.threading.set_intra_op_parallelism_threads(threads)
             tf.config.threading.set_inter_op_parallelism_threads(threads)
-        if self._precision == "ieee":
-            settings.forbid_tf32(tf)
         present = self.devices()
         if self._device not in present:
             raise Unavailable(self._device, present)
+        settings.set_precision(tf, self._precision, self._device)
 
     def place(self, m):
         """Put the operand, shape (n, n), on the device, and make room for the outputs there, as NaN."""

@@ -67,7 +67,7 @@ class Adapter(object):
         self._precision = request["precision"]
         self._modules_folder = request["modules_folder"]
         self._timed_compiles = timed_compiles
-        self._threads = limits.threads()
+        self._threads = limits.threads(request.get("threads"))
         self._tf = None
         self._graph = None
         self._session = None
@@ -92,11 +92,10 @@ class Adapter(object):
 
     def open(self):
         """Open the Session, soft placement off. Raises :class:`Unavailable`."""
-        if self._precision == "ieee":
-            settings.forbid_tf32(self._tf)
         present = self.devices()
         if self._device not in present:
             raise Unavailable(self._device, present)
+        settings.set_precision(self._tf, self._precision, self._device)
 
     def place(self, m):
         """Put the operand, shape (n, n), on the device, and make room for the outputs there, as NaN."""

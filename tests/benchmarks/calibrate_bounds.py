@@ -82,6 +82,7 @@ def main() -> int:
         "device": how.device,
         "placement": how.placement,
         "precision": "ieee",
+        "dtype": "float32",
         "sizes": list(given.sizes),
         "modules_folder": f"{scratch}/modules",
     }

@@ -38,3 +38,33 @@ def made221(require):
 def taker221(made221, tmp_path: Path) -> Taker:
     """Takes samples of tf2.21-cuda12."""
     return Taker(made221.python, tmp_path / "raw", stack.load("tf2.21-cuda12"))
+
+
+@pytest.fixture(scope="session")
+def made_torch(require):
+    """The real environment of torch2.11-cuda13, made once for the session; CUDA's wheels are in it."""
+    require("py312")
+    chosen = stack.load("torch2.11-cuda13")
+    wheels = environment.wheels_for(chosen)
+    return environment.prepare(chosen, "3.12", environ=os.environ, named=None, wheels=wheels, report=print)
+
+
+@pytest.fixture
+def taker_torch(made_torch, tmp_path: Path) -> Taker:
+    """Takes samples of torch2.11-cuda13."""
+    return Taker(made_torch.python, tmp_path / "raw", stack.load("torch2.11-cuda13"))
+
+
+@pytest.fixture(scope="session")
+def made_jax(require):
+    """The real environment of jax0.11-cuda13, without CUDA's wheels, made once for the session."""
+    require("py312")
+    return environment.prepare(
+        stack.load("jax0.11-cuda13"), "3.12", environ=os.environ, named=None, wheels="cpu", report=print
+    )
+
+
+@pytest.fixture
+def taker_jax(made_jax, tmp_path: Path) -> Taker:
+    """Takes samples of jax0.11-cuda13."""
+    return Taker(made_jax.python, tmp_path / "raw", stack.load("jax0.11-cuda13"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from suite.ceilings import gpu_ceiling_flops
+from suite.ceilings import cpu_ceiling_flops, gpu_ceiling_flops
 from suite.telemetry.gpu import Gpus
 from tests.nvml_replay import Recorded
 
@@ -84,3 +84,9 @@ def test_the_recorded_gpu():
     static = Gpus(print, nvml=Recorded.load("h200-power-cap.jsonl")).static(0)
     flops, text = gpu_ceiling_flops(static, "bf16")
     assert flops == pytest.approx(1070.5e12, rel=1e-3) and text.startswith("132 SMs x 1.98 GHz x 4096")
+
+
+def test_a_cpus_tiles_are_faster_than_its_vectors():
+    """Fault: an honest product in bfloat16 on AMX is called implausible, or float32 gets its room."""
+    assert cpu_ceiling_flops(794e9, "ieee") == cpu_ceiling_flops(794e9, "") == 794e9
+    assert cpu_ceiling_flops(794e9, "bf16") == cpu_ceiling_flops(794e9, "tf32") > 1.7e12

@@ -95,18 +95,32 @@ def test_csv_is_the_file_and_has_every_digit(stored, layout):
 
 
 @pytest.mark.parametrize("style", FORMATS)
-def test_collect_shows_runs_comparisons_and_reproduces_in_every_format(style, tmp_path):
-    """Fault: one kind of result that a format does not know: collect ends in the middle of a tree."""
+def test_collect_shows_a_tree_s_index_and_tables_in_every_format(style, tmp_path):
+    """Fault: one kind of result, or the index, that a format does not know: collect ends in the middle of a tree."""
     for name in ("bench-tf1.14-cuda10", "reproduce-tf1.14-cuda10", "compare-nine-stacks"):
         shutil.copytree(EXAMPLES / name, tmp_path / name)
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / journal.RUN).write_text("{")
     for layout in document.LAYOUTS:
         printed: list[str] = []
-        assert collecting.collect_all([tmp_path], None, printed.append, View(style, layout)) is Exit.DONE
+        view = View(style, layout)
+        code = collecting.collect_all([tmp_path], None, printed.append, tables=True, view=view)
+        assert code is Exit.CELLS_FAILED
         text = "".join(printed)
         assert text.count("tf2.10-cuda11") >= 2 and "unavailable" in text
-        assert style == "csv" or MARKS.get(style, "") in text or style == "plain"
+        mark = MARKS.get(style, "")
+        assert all(mark in each for each in (printed[0], printed[-1]) if style not in ("csv", "plain"))
+        assert "bad/run.json" in printed[-1] and "not JSON" in printed[-1]
+        assert journal.read_run(tmp_path / "bench-tf1.14-cuda10").run_id in printed[-1]
         if style == "csv":
             assert "beside" not in text
+
+
+def test_a_history_is_for_a_terminal():
+    """Fault: FORMAT= beside CELL= is passed over."""
+    with pytest.raises(SuiteError) as caught:
+        collecting.collect_all([BENCH], None, print, cell="CPU device 50", view=View("csv"))
+    assert caught.value.exit_code is Exit.USAGE
 
 
 def test_a_selftest_has_every_format(tmp_path):

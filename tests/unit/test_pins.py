@@ -16,6 +16,8 @@ from suite.stack import STACKS, Stack
 from tests import pins
 
 DOCKERFILES = sorted(STACKS.glob("*/Dockerfile"))
+#: Frameworks by their names in a stack's.
+SHORT = {"tf": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 LOCKS = sorted(STACKS.glob("*/*.lock"))
 
 
@@ -71,15 +73,16 @@ def test_all_that_defines_a_stack_agrees(name):
     assert pins.problems(stack.load(name)) == []
 
 
-def test_there_are_nine():
+def test_each_folder_is_a_stack_named_after_what_it_holds():
     """Fault: a folder that no glob finds, and so no test of this page sees."""
-    assert len(stack.names()) == len(DOCKERFILES) == 9
+    folders = sorted(path.name for path in STACKS.iterdir() if path.is_dir())
+    assert stack.names() == sorted(path.parent.name for path in DOCKERFILES) == folders
     for name in stack.names():
         definition = stack.load(name).definition
-        framework, cuda = re.fullmatch(r"tf(\d+\.\d+)-cuda([\d.]+)", name).groups()  # type: ignore[union-attr]
+        short, framework, cuda = re.fullmatch(r"([a-z]+)(\d+\.\d+)-cuda([\d.]+)", name).groups()  # type: ignore[union-attr]
         assert f"{definition.framework.version}.".startswith(f"{framework}.")
         assert f"{definition.cuda.built_with.cuda}.".startswith(f"{cuda}.")
-        assert f"TensorFlow {framework} on CUDA {cuda}" in definition.title
+        assert f"{SHORT[short]} {framework} on CUDA {cuda}" in definition.title
 
 
 def test_what_stacks_share_is_the_same_in_each():

@@ -137,3 +137,13 @@ def test_a_quota_between_two_clocks_is_no_missing_work():
     assert proofs.synchronised(msgspec.structs.replace(stopped, throttlings=0))[1] == "implausible"
     # What was left undone shows in the drain all the same.
     assert proofs.synchronised(msgspec.structs.replace(stopped, late_drain_s=0.01))[1] == "implausible"
+
+
+def test_work_that_is_left_on_the_device_is_seen_where_a_drain_is_too_quick_to_tell():
+    """Fault held: a PyTorch call of 50 x 50 without its wait: what it leaves takes less than a drain's own cost."""
+    quick = Warm([1e-4] * 20, 2e-3, late_drain_s=1e-5, idle_drain_s=6e-5, pending=14, probed=15)
+    proof, status = proofs.synchronised(quick)
+    assert status == "implausible"
+    assert "14 of 15 calls" in proof.text
+    assert proofs.synchronised(msgspec.structs.replace(quick, pending=2))[1] is None
+    assert proofs.synchronised(msgspec.structs.replace(quick, pending=None, probed=None))[1] is None

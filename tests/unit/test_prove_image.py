@@ -28,6 +28,14 @@ WHEELS = {
     "libdevice": f"{SITE}/nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
     **{name: f"{SITE}/nvidia/{name}/lib/lib{name}.so.12" for name in prove_image.LIBRARIES},
 }
+#: From CUDA 13 on in one folder, most wheels without a version in their name; here with Triton's tools.
+WHEELS_13 = {
+    "cuda": f"{SITE}/nvidia_cuda_runtime-10.0.130.dist-info/METADATA",
+    "cudnn": f"{SITE}/nvidia_cudnn_cu13-7.6.5.32.dist-info/METADATA",
+    "ptxas": f"{SITE}/triton/backends/nvidia/bin/ptxas",
+    "libdevice": f"{SITE}/triton/backends/nvidia/lib/libdevice.10.bc",
+    **{name: f"{SITE}/nvidia/cu13/lib/lib{name}.so.13" for name in prove_image.LIBRARIES},
+}
 #: Everything that is proven of CUDA.
 PROVEN = (*WANTED, "ptxas", "libdevice", "libraries")
 
@@ -43,13 +51,13 @@ def states(root: str, left_out: bool = False) -> dict[str, str]:
     return {name: state for name, (state, _) in prove_image.cuda_proofs(root, WANTED, left_out).items()}
 
 
-@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS], ids=["archives", "wheels"])
+@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS, WHEELS_13], ids=["archives", "wheels", "wheels-13"])
 def test_a_whole_image_is_proven(tmp_path, pieces):
     """Fault: a proof that turns honest images away."""
     assert states(tree(tmp_path, pieces)) == dict.fromkeys(PROVEN, "ok")
 
 
-@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS], ids=["archives", "wheels"])
+@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS, WHEELS_13], ids=["archives", "wheels", "wheels-13"])
 @pytest.mark.parametrize("missing", ["cuda", "cudnn", "ptxas", "libdevice"])
 def test_one_missing_piece_fails(tmp_path, pieces, missing):
     """Fault: an image without ptxas measures CPU well and XLA_GPU never."""
@@ -58,7 +66,7 @@ def test_one_missing_piece_fails(tmp_path, pieces, missing):
     assert found.pop(missing) == "failed" and set(found.values()) == {"ok"}
 
 
-@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS], ids=["archives", "wheels"])
+@pytest.mark.parametrize("pieces", [ARCHIVES, WHEELS, WHEELS_13], ids=["archives", "wheels", "wheels-13"])
 @pytest.mark.parametrize("missing", prove_image.LIBRARIES)
 def test_one_missing_library_fails(tmp_path, pieces, missing):
     """Fault: an archive that is laid out in another way leaves cuBLAS out, and TensorFlow silently takes the CPU."""
@@ -122,5 +130,5 @@ def test_it_reads_the_real_definitions():
 
     for path in STACKS.glob("*/stack.toml"):
         found = prove_image.expected(path.read_text(encoding="utf-8"))
-        assert found["import_name"] == "tensorflow" and all(found.values())
+        assert found["import_name"] in ("tensorflow", "jax", "torch") and all(found.values())
     assert shutil.which(sys.executable)

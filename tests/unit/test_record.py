@@ -56,8 +56,18 @@ def worker() -> dict[str, dict[str, Any]]:
         "first_result": {"at_s": SPAWN + 1.7, "scalar": 3.5},
         "warm series": {"event": "warm", "calls_s": [0.01] * 10, "outer_s": 0.1},
         "drains": {"late_drain_s": 1e-5, "idle_drain_s": 1e-5},
-        "cold result": {"event": "result", "of": "cold", "ratios": right},
-        "warm result": {"event": "result", "of": "warm", "ratios": right},
+        "cold result": {
+            "event": "result",
+            "of": "cold",
+            "ratios": right,
+            "entry_error": {"rms": 3.0, "largest": 9.0},
+        },
+        "warm result": {
+            "event": "result",
+            "of": "warm",
+            "ratios": right,
+            "entry_error": {"rms": 3.0, "largest": 9.0},
+        },
         "placement": {"asked": "/device:CPU:0", "nodes": nodes},
         "facts": {"facts": {"framework_version": "1.14.0"}},
         "bytecode": {"modules": 10, "cached": 10, "share": 1.0},
@@ -110,7 +120,7 @@ def test_an_honest_sample_is_ok_with_its_times():
     assert sample.question_clock_s == pytest.approx(0.1 + 0.2 + 0.1 + 0.7)
     assert sample.wall_s == pytest.approx(2.0) and sample.worker_wall_s == pytest.approx(1.9)
     assert sample.scalar == 3.5 and sample.warm.calls_s == [0.01] * 10
-    assert {proof.state for proof in sample.proofs.values()} == {"ok"} and len(sample.proofs) == 6
+    assert {proof.state for proof in sample.proofs.values()} == {"ok"} and len(sample.proofs) == 7
     assert (sample.id, sample.block, sample.order) == ("s", 2, 5)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from suite import stack
+from suite import environment, ready, stack
 from suite.errors import SuiteError
 from suite.exits import Exit
 
@@ -213,3 +213,31 @@ def test_the_hash_follows_names_and_bytes(tmp_path):
     (copy.folder / "empty").touch()
     hashes.append(copy.sha256())
     assert len(set(hashes)) == 4
+
+
+INCLUDED = "torch2.11-cuda13"
+
+
+def test_cuda_in_the_plain_lock_is_installed_everywhere(monkeypatch):
+    """Fault: a second lock is looked for, or a result says that a stack without CUDA's wheels was measured."""
+    found = stack.load(INCLUDED)
+    monkeypatch.setattr("suite.host.nvidia_driver_loaded", lambda: False)
+    assert found.has_cuda_wheels() and environment.wheels_for(found) == "cuda"
+    assert found.locks("3.12", "cuda") == found.locks("3.12", "cpu")
+    assert environment.wheels_for(stack.load("tf2.21-cuda12")) == "cpu"
+
+
+def test_cuda_is_counted_once(tmp_path):
+    """Fault: the room that CUDA's wheels take is asked for twice, or a lock is named that cannot be."""
+    text = (stack.STACKS / INCLUDED / "stack.toml").read_text(encoding="utf-8")
+    stacks = written(tmp_path, text.replace("cuda_included = true", "cuda_included = true\ncuda_mb = 5"), INCLUDED)
+    assert "install.cuda_mb: expected 0" in refused(stacks, INCLUDED).what
+
+
+def test_the_questions_snippet_is_tensorflows():
+    """Fault: every row crashes with ModuleNotFoundError where the stack has another framework."""
+    with pytest.raises(SuiteError) as caught:
+        ready._check_protocol("reproduce", stack.load(INCLUDED))
+    assert caught.value.exit_code is Exit.IMPOSSIBLE and "TensorFlow" in caught.value.what
+    ready._check_protocol("isolated", stack.load(INCLUDED))
+    ready._check_protocol("reproduce", stack.load(NAME))

@@ -78,7 +78,7 @@ BAD = [
     ("level", "ice", "ice"),
     ("placement", "host", "host"),
     ("dtype", "float64", "float64"),
-    ("precision", "tf32", "tf32"),
+    ("precision", "fp32", "fp32"),
     ("adopt", "yes", "yes"),
     ("wheels", "rocm", "rocm"),
     ("gpu", "first", "first"),

@@ -13,7 +13,7 @@ from suite import stack
 WORKER = stack.ROOT / "suite" / "worker"
 FILES = sorted(WORKER.glob("*.py"))
 OURS = {path.stem for path in FILES}
-FRAMEWORKS = {"numpy", "tensorflow"}
+FRAMEWORKS = {"numpy", "tensorflow", "jax", "jaxlib", "torch"}
 #: In our standard library, and not in that of Python 3.6.
 NEWER_MODULES = {"contextvars", "dataclasses", "graphlib", "tomllib", "zoneinfo", "_py_warnings"}
 NEWER_SUBMODULES = {"importlib.resources", "importlib.metadata", "concurrent.interpreters"}
@@ -120,7 +120,13 @@ def test_this_test_sees_what_is_too_new(source):
 
 @pytest.mark.parametrize(
     "source",
-    ["import psutil", "from suite import stack", "from . import clock", "import dataclasses", "import torch.nn"]
+    [
+        "import psutil",
+        "from suite import stack",
+        "from . import clock",
+        "import dataclasses",
+        "import scipy.linalg",
+    ]
     + ["from importlib import metadata", "import importlib.resources"],
 )
 def test_this_test_sees_what_is_not_there(source):

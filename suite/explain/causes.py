@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which causes the account of a cell considers, in which order they draw, and what each lacks to be proven."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from suite.explain import effects, intervals
+from suite.explain.account import Cause
+from suite.explain.effects import Effect, Side
+from suite.explain.general import SAME_SHAPE, SECOND_SHAPE
+
+#: Steps that an ablation's cause may be part of, in the order it draws, by its role.
+STEPS_OF = {
+    "tuning": ("shape", "first", "anew"),
+    "driver_jit": ("first", "shape"),
+    "first_use": ("first", "shape"),
+    "other": ("shape", "first"),
+}
+#: What is most specific draws first.
+ORDER = ("tuning", "driver_jit", "other", "first_use")
+LIBRARIES = "libraries"
+
+
+def steps(base: Side, sides: Mapping[str, Side], excess: Mapping[int, float]) -> dict[str, dict[int, float]]:
+    """Return the steps into which the nested arms cut the excess, each by block; those that were measured."""
+    second, same = _arm(sides, SECOND_SHAPE.name), _arm(sides, SAME_SHAPE.name)
+    out = {}
+    if second:
+        out["first"] = effects.differences(base.colds(), second.colds())
+    if same:
+        before = second.colds() if second else base.colds()
+        out["shape"] = effects.differences(before, same.colds())
+    return out
+
+
+def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> list[Cause]:
+    """Return all causes of a cell, in the order in which they draw from the account."""
+    out = [*_made_anew(base, sides)]
+    ranked = [each for role in ORDER for each in found if each.ablation.role == role]
+    for effect in ranked:
+        if effect.ablation.prepare:
+            out += _first_use(base, sides, effect)
+        else:
+            name, text = effect.ablation.name, effect.ablation.takes_out
+            out.append(Cause(name, text, effect.by_block, STEPS_OF[effect.ablation.role], effect.lacks))
+    return out
+
+
+def _made_anew(base: Side, sides: Mapping[str, Side]) -> list[Cause]:
+    """Return what each new function or graph pays.
+
+    Taken away by calling the same one again: warm. What that takes away is more than compiling, so a cause has only the
+    seconds that the compile log, or the clock around that very call of the framework, names.
+    """
+    same = _arm(sides, SAME_SHAPE.name)
+    of = same or base
+    saved = intervals.mean(list(effects.differences(of.colds(), of.warms()).values()))
+    lacks = "" if intervals.excludes_zero(saved) else "a new function is not told from the same one called again"
+    out = []
+    compiling = effects.compile_s(of)
+    logged = any(each.compiles for each in of.prepared.values())
+    if any(value > 0 for value in compiling.values()):
+        again = _compiles_again(of)
+        why = lacks or ("its sign (compiles) is seen in warm calls, too" if again else "")
+        source = "as the framework logs it" if logged else "by the clock around the framework's compile call"
+        out.append(
+            Cause("compiling", f"XLA compiles each new function or graph; {source}", compiling, ("anew",), why)
+        )
+    building = of.phase_s(["build"])
+    if any(value > 0 for value in building.values()):
+        text = "the call is traced, or added to the graph, by the clock around that very call"
+        out.append(Cause("building", text, building, ("anew",), lacks))
+    return out
+
+
+def _first_use(base: Side, sides: Mapping[str, Side], effect: Effect) -> list[Cause]:
+    """Return what a first use in the process cost, and what the shape's own code did.
+
+    Their sign has no time of its own: libraries' code that is touched for the first time. So neither has more seconds
+    than the CPU was busier: a process that waits is not loading code.
+    """
+    second, same = _arm(sides, SECOND_SHAPE.name), _arm(sides, SAME_SHAPE.name)
+    out = []
+    if second:
+        text = "code that the process had not used before, of whatever shape"
+        seconds = _at_most(effect.by_block, effects.differences(base.touched("cpu_s"), second.touched("cpu_s")))
+        out.append(Cause("first use", text, seconds, ("first",), effect.lacks or _untold(seconds)))
+    if second and same:
+        saved = effects.differences(second.colds(), same.colds())
+        sign = SECOND_SHAPE.mechanism
+        counts = [_median_kb(each) for each in (second, same)]
+        lacks = effects.lacking(sign, intervals.mean(list(saved.values())) if saved else None, *counts)
+        seconds = _at_most(saved, effects.differences(second.touched("cpu_s"), same.touched("cpu_s")))
+        text = "code that only this shape uses"
+        out.append(Cause("first use by shape", text, seconds, ("shape",), lacks or _untold(seconds)))
+    return out
+
+
+def _compiles_again(of: Side) -> int:
+    """Return how many compiles were logged in warm calls, all samples together."""
+    logged = [each.compiles or {} for each in of.prepared.values()]
+    return sum(each["warm"].count for each in logged if "warm" in each)
+
+
+def _untold(seconds: Mapping[int, float]) -> str:
+    return "" if seconds else "how busy the CPU was is not told"
+
+
+def _median_kb(of: Side) -> float | None:
+    found = list(of.touched(LIBRARIES).values())
+    return statistics.median(found) if found else None
+
+
+def _at_most(saved: Mapping[int, float], busy: Mapping[int, float]) -> dict[int, float]:
+    """Return the smaller of two, by their means over the blocks that both have."""
+    both = sorted(set(saved) & set(busy))
+    if not both:
+        return {}
+    smaller = saved if sum(saved[each] for each in both) <= sum(busy[each] for each in both) else busy
+    return {block: smaller[block] for block in both}
+
+
+def _arm(sides: Mapping[str, Side], name: str) -> Side | None:
+    found = sides.get(name)
+    return found if found is not None and found.usable else None

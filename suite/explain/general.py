@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ablations that are the same for every stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from suite.explain.ablation import Ablation, Mechanism
+from suite.records import Cell
+from suite.stack import Definition, Target
+
+_GPU: list[Target] = ["GPU", "XLA_GPU"]
+_CODE = Mechanism("libraries", "kB of libraries' code that the call is the first to touch")
+#: CUDA_MODULE_LOADING is read from this version of CUDA on.
+LAZY_LOADING = (11, 7)
+
+SECOND_SHAPE = Ablation(
+    name="second shape",
+    takes_out="what a process pays the first time it makes such a call, at whatever shape",
+    prepare="second_shape",
+    mechanism=_CODE,
+    role="first_use",
+)
+SAME_SHAPE = Ablation(
+    name="same shape again",
+    takes_out="what a process pays once for a shape",
+    prepare="same_shape",
+    mechanism=_CODE,
+    role="",
+)
+JIT_CACHE_KEPT = Ablation(
+    name="JIT cache kept",
+    takes_out="compiling PTX for this GPU by the driver",
+    targets=_GPU,
+    level="process",
+    remedy="export CUDA_CACHE_PATH=$HOME/.nv/ComputeCache  # keep this folder between runs",
+    mechanism=Mechanism("cache", "files that the driver adds to its JIT cache", pattern=r"^cuda/"),
+    role="driver_jit",
+)
+EAGER_LOADING = Ablation(
+    name="eager loading",
+    takes_out="loading each kernel at its first use: all are loaded when the GPU is opened",
+    targets=_GPU,
+    environment={"CUDA_MODULE_LOADING": "EAGER"},
+    mechanism=_CODE,
+    role="first_use",
+)
+PTX_FORCED = Ablation(
+    name="PTX forced",
+    takes_out="nothing: adds what a GPU pays that the stack has no machine code for",
+    targets=_GPU,
+    environment={"CUDA_FORCE_PTX_JIT": "1", "CUDA_CACHE_DISABLE": "1"},
+    what_if=True,
+    role="",
+)
+NO_TF32 = Ablation(
+    name="TF32 off",
+    takes_out="multiplying with 11 bits",
+    targets=_GPU,
+    precision="ieee",
+    what_if=True,
+    role="",
+)
+ONE_THREAD = Ablation(
+    name="one thread",
+    takes_out="starting threads and waiting for them",
+    targets=["CPU", "XLA_CPU"],
+    threads=1,
+    what_if=True,
+    mechanism=Mechanism("threads", "threads that the call starts"),
+    role="",
+)
+
+_JAX_NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+#: What has the same name in every version of a framework that a stack here has. A stack's own go before these.
+OF_FRAMEWORK = {
+    "tensorflow": [ONE_THREAD],
+    "jax": [
+        # JAX's own cache would keep what the driver's is to be measured by.
+        msgspec.structs.replace(JIT_CACHE_KEPT, environment=_JAX_NO_CACHE),
+        Ablation(
+            name="compile cache kept",
+            takes_out="compiling and tuning what an earlier process has compiled",
+            environment={},
+            # By default JAX keeps only what took a second to compile.
+            watch={
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+            },
+            level="process",
+            own_cache=True,
+            remedy="export JAX_COMPILATION_CACHE_DIR=$HOME/.cache/jax JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0",
+            mechanism=Mechanism("cache", "entries that JAX adds to its persistent cache", pattern=r"^jax/"),
+            role="whole",
+        ),
+        Ablation(
+            name="autotuning off",
+            takes_out="running candidates at full size to keep the fastest",
+            targets=["XLA_GPU"],
+            environment={"XLA_FLAGS": "--xla_gpu_autotune_level=0"},
+            watch={"XLA_FLAGS": "--xla_gpu_dump_autotune_results_to=autotuned.txt"},
+            remedy="export XLA_FLAGS=--xla_gpu_autotune_level=0",
+            mechanism=Mechanism(
+                "file",
+                "results in the file that XLA writes of its autotuning",
+                # TensorFlow's version of the file has "results"; JAX 0.11 names a backend, one of which has no choice.
+                pattern=r"(?m)^results\b|backend: (?!NATIVE_EMITTER)\w+",
+                where="autotuned.txt",
+            ),
+            role="tuning",
+        ),
+    ],
+}
+
+
+def ablations(definition: Definition, cells: Sequence[Cell]) -> list[Ablation]:
+    """Return all ablations that say something about one of ``cells``; a stack's own replace those of the same name."""
+    general = [SECOND_SHAPE, SAME_SHAPE, JIT_CACHE_KEPT, PTX_FORCED]
+    cuda = tuple(int(part) for part in definition.cuda.built_with.cuda.split(".")[:2])
+    if cuda >= LAZY_LOADING:
+        general.append(EAGER_LOADING)
+    if any(cell.precision == "default" for cell in cells):
+        general.append(NO_TF32)
+    by_name = {each.name: each for each in general}
+    for each in [*OF_FRAMEWORK.get(definition.framework.import_name, []), *definition.ablations]:
+        by_name[each.name] = each
+    every = list(by_name.values())
+    return [each for each in every if any(each.applies(cell.target, cell.placement) for cell in cells)]

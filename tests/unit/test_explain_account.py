@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account's arithmetic, intervals, break-even, and what an ablation is made of."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from suite import stack
+from suite.explain import ablation, general, intervals
+from suite.explain.ablation import Ablation, Mechanism
+from suite.explain.account import Cause, account, interaction
+from suite.explain.break_even import break_even
+from suite.explain.mechanism import matches
+from tests.unit.test_explain_synthetic import TUNING
+
+
+def blocks(*values: float) -> dict[int, float]:
+    return dict(enumerate(values, start=1))
+
+
+def test_steps_and_shares_sum_to_the_whole():
+    """Fault: overlapping causes explain more than there is."""
+    excess = blocks(1.0, 1.1, 0.9)
+    steps = {"first": blocks(0.3, 0.3, 0.3), "shape": blocks(0.2, 0.25, 0.15)}
+    causes = [
+        Cause("a", "", blocks(0.9, 0.9, 0.9), ("shape", "first")),  # more than both hold
+        Cause("b", "", blocks(0.4, 0.4, 0.4), ("first",)),  # nothing is left for it
+        Cause("c", "", blocks(9, 9, 9), ("anew",)),
+        Cause("d", "", blocks(9, 9, 9), ("anew",), lacks="no mechanism"),
+    ]
+    found = account(excess, steps, causes)
+    drawn = {each.name: each.drawn.centre for each in found.entries}
+    assert drawn == pytest.approx({"a": 0.5, "b": 0, "c": 0.5, "d": 0})
+    assert found.explained.centre == pytest.approx(1) and found.unattributed_s.centre == pytest.approx(0)
+    assert sum(each.centre for each in found.steps.values()) == pytest.approx(found.excess.centre)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_never_beyond_the_whole(seed):
+    """Fault: noise makes a step negative, and the others then sum to more than 100 %."""
+    rng = random.Random(seed)
+    draw = lambda: {block: rng.gauss(0.1, 0.3) for block in range(1, 6)}  # noqa: E731
+    excess = {block: rng.uniform(0.5, 1.0) for block in range(1, 6)}
+    causes = [Cause(name, "", draw(), ("shape", "first", "anew")) for name in "abc"]
+    found = account(excess, {"first": draw(), "shape": draw()}, causes)
+    total = sum(each.drawn.centre for each in found.entries)
+    assert -1e-12 <= total <= found.excess.centre + 1e-12
+    assert found.unattributed_s.centre == pytest.approx(found.excess.centre - total)
+
+
+def test_what_is_missing_leaves_an_account():
+    """Fault: an arm that failed takes the whole account with it."""
+    found = account(blocks(1, 1), {}, [Cause("c", "", blocks(0.4, 0.4), ("anew",))])
+    assert found.explained.centre == pytest.approx(0.4) and found.steps.keys() == {"anew"}
+    assert account({}, {}, []) is None and account(blocks(-1, -1), {}, []) is None
+
+
+def test_interaction_is_together_less_the_sum():
+    """Fault: the overlap of causes is not said, or with the wrong sign."""
+    found = interaction([blocks(1, 1), blocks(2, 2)], blocks(2.5, 2.5))
+    assert found.centre == pytest.approx(-0.5)
+    assert interaction([], blocks(1)) is None
+
+
+def test_fiellers_interval_holds_the_share_as_often_as_it_says():
+    """Fault: an interval of a ratio that is too narrow."""
+    rng, held, many = random.Random(1), 0, 2000
+    for _ in range(many):
+        wholes = [rng.gauss(1.0, 0.1) for _ in range(5)]
+        parts = [0.6 * each + rng.gauss(0, 0.05) for each in wholes]
+        found = intervals.share(parts, wholes)
+        held += found.low <= 0.6 <= found.high
+    assert 0.93 <= held / many <= 0.97
+    assert intervals.share([0.1], [1.0]).low is None
+
+
+def test_break_even_follows_its_rules():
+    """Fault: "never" where it cannot be told, or a number of calls where both are equally quick."""
+    quick, slow = [1.0, 1.01, 0.99], [5.0, 5.05, 4.95]
+    found = break_even(slow, [0.1, 0.101, 0.099], quick, [0.2, 0.201, 0.199])
+    assert found.kind == "after" and found.calls.centre == pytest.approx(40, rel=0.01)
+    assert found.calls.low < 40 < found.calls.high
+    assert break_even(slow, [0.2, 0.201, 0.199], quick, [0.1, 0.101, 0.099]).kind == "never"
+    assert break_even(quick, [0.1, 0.101, 0.099], slow, [0.2, 0.201, 0.199]).kind == "at once"
+    assert break_even(slow, [0.1, 0.3, 0.2], quick, [0.1, 0.3, 0.2]).kind == "undetermined"
+    assert break_even(slow[:1], [0.1], quick, [0.2]).kind == "undetermined"
+
+
+def test_flags_are_added_to_those_that_are_there():
+    """Fault: an ablation drops the flag that proves a compile, or the same flag is there twice."""
+    base = {"TF_CPP_VMODULE": "xla_compilation_cache=1", "A": "1"}
+    found = ablation.merged(base, {"TF_CPP_VMODULE": "gemm_thunk=4", "A": "2", "XLA_FLAGS": "--x"})
+    assert found == {"TF_CPP_VMODULE": "xla_compilation_cache=1,gemm_thunk=4", "A": "2", "XLA_FLAGS": "--x"}
+    assert ablation.merged(found, {"XLA_FLAGS": "--x"})["XLA_FLAGS"] == "--x"
+
+
+def test_all_together_leaves_out_what_contradicts():
+    """Fault: two ablations that set one variable both ways are measured together."""
+    one = Ablation("one", "x", environment={"A": "1"})
+    other = Ablation("other", "y", environment={"A": "2"})
+    third = Ablation("third", "z", environment={"B": "1"})
+    found = ablation.together([one, other, third, Ablation("what if", "w", what_if=True)])
+    assert found.takes_out == "one, third" and found.environment == {"A": "1", "B": "1"}
+    assert ablation.together([general.SECOND_SHAPE, general.SAME_SHAPE]) is None  # the one holds the other
+    assert ablation.together([general.SECOND_SHAPE, general.SAME_SHAPE, one]).prepare == "same_shape"
+
+
+def test_candidates_of_gemm_thunk_are_counted():
+    """Fault: a second pass over the same candidates, or a header line, is counted as more of them."""
+    pattern = stack.load("tf1.14-cuda10").definition.ablations[0].mechanism.pattern
+    assert matches(pattern, TUNING.encode()) == 25
+    assert matches(pattern, (TUNING * 2).encode()) == 25
+    assert matches(pattern, b"Autotuning cache hit, using algorithm (-1 stands for 'generic'): 7\n") == 0
+
+
+def test_ablations_of_every_stack_are_sound():
+    """Fault: a stack without the ablations of its time, two of one folder, or a role that no account knows."""
+    for name in stack.names():
+        definition = stack.load(name).definition
+        names = {each.slug for each in definition.ablations}
+        assert len(names) == len(definition.ablations)
+        if definition.framework.import_name == "tensorflow":
+            assert "autotuning-off" in names, name
+
+
+def test_a_mechanism_is_seen_or_not():
+    """Fault: a cause is proven although its sign is still there."""
+    from suite.explain.effects import lacking
+
+    sign, clear = Mechanism("file", "entries"), intervals.mean([1.0, 1.1, 0.9])
+    assert lacking(sign, clear, 4, 0) == ""
+    assert "still seen" in lacking(sign, clear, 4, 3)
+    assert "not seen" in lacking(sign, clear, 0, 0)
+    assert "cannot be looked for" in lacking(sign, clear, None, 0)
+    assert lacking(None, clear, 4, 0) == "nothing shows its mechanism"
+    assert lacking(sign, intervals.mean([1.0, -1.1, 0.9]), 4, 0) == "its interval holds 0"
+    assert "no interval" in lacking(sign, intervals.mean([1.0]), 4, 0)
