@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from suite import collect, comparison, journal, measure, ready, rows, selftest, together, words
+from suite import bench, collect, comparison, journal, measure, ready, rows, selftest, together, words
 from suite.comparison import Side
 from suite.exits import Exit, first_that_applies
 from suite.records import Run, Sample
@@ -315,7 +315,7 @@ def test_vanished_work_is_implausible_and_in_no_verdict(tmp_path, left_s):
         assert line.split()[-4:] == ["-", "-", "not", "told"]
     assert "b: CPU device 1500 cold: implausible:" in " ".join(text.split())
     assert all(len(line) <= 80 for line in text.splitlines())
-    codes = [selftest.bench.verdict(each.run, each.samples, False) for each in measured.benches]
+    codes = [bench.verdict(each.run, each.samples, False) for each in measured.benches]
     assert codes == [Exit.DONE, Exit.CELLS_FAILED]
     assert first_that_applies([*codes, selftest.comparison_tables.verdict(found)]) is Exit.CELLS_FAILED
     table = collect.text(*collect.derive(measured.folder / "b"))
