@@ -248,7 +248,9 @@ def as_markdown(index: Index) -> str:
         )
     compared = _of_compared(index)
     if compared:
-        parts.append(title("Comparisons and explanations", True) + items([escaped(each) for each in compared], True))
+        parts.append(
+            title("Comparisons and explanations", True) + items([escaped(each) for each in compared], True)
+        )
     parts += _unused([index], True)
     return "\n\n".join(parts) + "\n"
 

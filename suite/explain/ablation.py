@@ -54,6 +54,8 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Two or three words; what the arm is called.
     takes_out
         In plain words, what is not paid any more.
+    cause
+        What the account calls that; the ablation's own name where it is not given.
     targets, placements
         Where it applies; all where the list is empty.
     environment
@@ -79,6 +81,7 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9 .+_-]*$", max_length=40)]
     takes_out: str
+    cause: str = ""
     targets: list[Literal["CPU", "GPU", "XLA_CPU", "XLA_GPU"]] = []
     placements: list[str] = []
     environment: dict[str, str] = {}

@@ -43,7 +43,7 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
         if effect.ablation.prepare:
             out += _first_use(base, sides, effect)
         else:
-            name, text = effect.ablation.name, effect.ablation.takes_out
+            name, text = effect.ablation.cause or effect.ablation.name, effect.ablation.takes_out
             out.append(Cause(name, text, effect.by_block, STEPS_OF[effect.ablation.role], effect.lacks))
     return out
 

@@ -32,6 +32,7 @@ SAME_SHAPE = Ablation(
 )
 JIT_CACHE_KEPT = Ablation(
     name="JIT cache kept",
+    cause="PTX compiled by the driver",
     takes_out="compiling PTX for this GPU by the driver",
     targets=_GPU,
     level="process",
@@ -41,6 +42,7 @@ JIT_CACHE_KEPT = Ablation(
 )
 EAGER_LOADING = Ablation(
     name="eager loading",
+    cause="lazy loading",
     takes_out="loading each kernel at its first use: all are loaded when the GPU is opened",
     targets=_GPU,
     environment={"CUDA_MODULE_LOADING": "EAGER"},
@@ -97,6 +99,7 @@ OF_FRAMEWORK = {
         ),
         Ablation(
             name="autotuning off",
+            cause="autotuning",
             takes_out="running candidates at full size to keep the fastest",
             targets=["XLA_GPU"],
             environment={"XLA_FLAGS": "--xla_gpu_autotune_level=0"},
