@@ -371,7 +371,10 @@ def test_replayed_selftests_find_what_was_planted_and_nothing_else(tmp_path, cap
         for line in part.splitlines():
             if line.startswith("CPU.device.50"):
                 _, quantity, detectable, _, share = line.split()[:5]
-                found[part.split("draw ")[1].split()[0], quantity] = float(detectable.strip('%,')), float(share[:-1])
+                found[part.split("draw ")[1].split()[0], quantity] = (
+                    float(detectable.strip("%,")),
+                    float(share[:-1]),
+                )
     # What the processes of a block have in common cancels where blocks are drawn, and only there.
     assert found["blocks", "cold"][0] < 5 and found["blocks", "cold"][1] == 100
     assert found["processes", "cold"][0] > 15 and found["processes", "cold"][1] < 60
