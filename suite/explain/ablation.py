@@ -29,16 +29,16 @@ class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ``stderr``: lines that match ``pattern`` while the phases went on; where the pattern has a group that takes
         part, different values of it are counted once. ``cache``: files below the private cache folders whose path
         matches ``pattern`` and that the sample made or changed. ``file``: matches of ``pattern`` in the file
-        ``where``, below the folder where the worker runs. ``compiles``: what the stack's compile log counts.
-        ``libraries``: kB of shared libraries that the first call touched for the first time. ``threads``: threads that
-        it started. ``fact``: 1 where the fact named ``where`` matches ``pattern``.
+        ``where``, below the folder where the worker runs. ``compiles``, ``compile_s``: what the stack's compile log
+        counts, and its seconds. ``libraries``: kB of shared libraries that the first call touched for the first time.
+        ``threads``: threads that it started. ``fact``: 1 where the fact named ``where`` matches ``pattern``.
     seen_as
         In plain words, such as "entries in XLA's file of autotune results".
     phases
-        Of ``stderr`` and ``compiles``: phases that count. Those that make up cold, where none is named.
+        Of ``stderr``, ``compiles`` and ``compile_s``: phases that count. Those that make up cold, where none is named.
     """
 
-    kind: Literal["stderr", "cache", "file", "compiles", "libraries", "threads", "fact"]
+    kind: Literal["stderr", "cache", "file", "compiles", "compile_s", "libraries", "threads", "fact"]
     seen_as: str
     pattern: str = ""
     where: str = ""
@@ -54,6 +54,8 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Two or three words; what the arm is called.
     takes_out
         In plain words, what is not paid any more.
+    cause
+        What the account calls that; the ablation's own name where it is not given.
     targets, placements
         Where it applies; all where the list is empty.
     environment
@@ -79,6 +81,7 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9 .+_-]*$", max_length=40)]
     takes_out: str
+    cause: str = ""
     targets: list[Literal["CPU", "GPU", "XLA_CPU", "XLA_GPU"]] = []
     placements: list[str] = []
     environment: dict[str, str] = {}
@@ -156,5 +159,6 @@ def together(ablations: list[Ablation]) -> Ablation | None:
         level="process" if any(each.level for each in members) else "",
         precision=next((each.precision for each in members if each.precision), ""),
         threads=max(each.threads for each in members),
+        own_cache=any(each.own_cache for each in members),
         role="",
     )

@@ -43,8 +43,16 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
         if effect.ablation.prepare:
             out += _first_use(base, sides, effect)
         else:
-            name, text = effect.ablation.name, effect.ablation.takes_out
+            name, text = effect.ablation.cause or effect.ablation.name, effect.ablation.takes_out
             out.append(Cause(name, text, effect.by_block, STEPS_OF[effect.ablation.role], effect.lacks))
+    if not _arm(sides, SECOND_SHAPE.name):
+        # Then the step of the shape holds what a second shape would take away.
+        for effect in found:
+            if effect.ablation.name == SAME_SHAPE.name:
+                busy = effects.differences(base.touched("cpu_s"), sides[SAME_SHAPE.name].touched("cpu_s"))
+                seconds = _at_most(effect.by_block, busy)
+                text = "code that the process had not used before"
+                out.append(Cause("first use", text, seconds, ("shape",), effect.lacks or _untold(seconds)))
     return out
 
 
@@ -59,12 +67,10 @@ def _made_anew(base: Side, sides: Mapping[str, Side]) -> list[Cause]:
     saved = intervals.mean(list(effects.differences(of.colds(), of.warms()).values()))
     lacks = "" if intervals.excludes_zero(saved) else "a new function is not told from the same one called again"
     out = []
-    compiling = effects.compile_s(of)
-    logged = any(each.compiles for each in of.prepared.values())
+    compiling, source = effects.compile_s(of)
     if any(value > 0 for value in compiling.values()):
         again = _compiles_again(of)
         why = lacks or ("its sign (compiles) is seen in warm calls, too" if again else "")
-        source = "as the framework logs it" if logged else "by the clock around the framework's compile call"
         out.append(
             Cause("compiling", f"XLA compiles each new function or graph; {source}", compiling, ("anew",), why)
         )

@@ -32,6 +32,7 @@ SAME_SHAPE = Ablation(
 )
 JIT_CACHE_KEPT = Ablation(
     name="JIT cache kept",
+    cause="PTX compiled by the driver",
     takes_out="compiling PTX for this GPU by the driver",
     targets=_GPU,
     level="process",
@@ -41,6 +42,7 @@ JIT_CACHE_KEPT = Ablation(
 )
 EAGER_LOADING = Ablation(
     name="eager loading",
+    cause="lazy loading",
     takes_out="loading each kernel at its first use: all are loaded when the GPU is opened",
     targets=_GPU,
     environment={"CUDA_MODULE_LOADING": "EAGER"},
@@ -77,26 +79,25 @@ _JAX_NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 #: What has the same name in every version of a framework that a stack here has. A stack's own go before these.
 OF_FRAMEWORK = {
     "tensorflow": [ONE_THREAD],
+    "torch": [ONE_THREAD],
     "jax": [
+        ONE_THREAD,
         # JAX's own cache would keep what the driver's is to be measured by.
         msgspec.structs.replace(JIT_CACHE_KEPT, environment=_JAX_NO_CACHE),
         Ablation(
             name="compile cache kept",
             takes_out="compiling and tuning what an earlier process has compiled",
-            environment={},
-            # By default JAX keeps only what took a second to compile.
-            watch={
-                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-            },
+            # The adapter has this cache on at that level alone, and keeps all that was compiled in it.
+            environment={"JAX_ENABLE_COMPILATION_CACHE": "true"},
             level="process",
             own_cache=True,
             remedy="export JAX_COMPILATION_CACHE_DIR=$HOME/.cache/jax JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0",
-            mechanism=Mechanism("cache", "entries that JAX adds to its persistent cache", pattern=r"^jax/"),
+            mechanism=Mechanism("compile_s", "seconds that JAX logs for its compiles"),
             role="whole",
         ),
         Ablation(
             name="autotuning off",
+            cause="autotuning",
             takes_out="running candidates at full size to keep the fastest",
             targets=["XLA_GPU"],
             environment={"XLA_FLAGS": "--xla_gpu_autotune_level=0"},

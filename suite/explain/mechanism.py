@@ -32,9 +32,15 @@ def count(wanted: Mechanism, sample: Sample, told: Events, folder: Path) -> floa
         return _cached(wanted, sample)
     if wanted.kind == "file":
         return _matches(wanted.pattern, _read(folder / wanted.where))
-    if wanted.kind == "compiles":
-        found = sample.compiles
-        return None if found is None else float(sum(found[name].count for name in phases if name in found))
+    if wanted.kind in ("compiles", "compile_s"):
+        found = [each for name, each in (sample.compiles or {}).items() if name in phases]
+        if sample.compiles is None:
+            return None
+        return (
+            sum(each.total_s for each in found)
+            if wanted.kind == "compile_s"
+            else float(sum(each.count for each in found))
+        )
     if wanted.kind == "fact":
         fact = sample.facts.get(wanted.where)
         return None if fact is None else float(bool(re.search(wanted.pattern, str(fact))))

@@ -83,6 +83,17 @@ def verdict(each: Explained) -> list[str]:
     return out
 
 
+def headline(each: Explained) -> str:
+    """Return one short sentence: how many times slower, and what that went to."""
+    if each.ratio is None or each.account is None:
+        return f"{cell(each.cell)}: nothing is explained."
+    drawn = sorted((entry for entry in each.account.entries if entry.proven), key=lambda one: -one.drawn.centre)
+    main = [f"{entry.name} {100 * entry.share.centre:.0f} %" for entry in drawn if entry.share.centre >= 0.005]
+    rest = f"unattributed {100 * each.account.unattributed.centre:.0f} %"
+    times = units.significant(each.ratio.centre)
+    return f"{cell(each.cell)}: a first call takes {times} times a warm one; {', '.join([*main, rest])} of the excess."
+
+
 def account_notes(each: Explained) -> list[str]:
     """Return how the excess is cut by the nested arms, and how far ablations overlap."""
     found = each.account
@@ -116,7 +127,7 @@ def reasons(each: Explained) -> list[str]:
         if lines:
             out.append(f"{effect.ablation.name} (takes out {effect.ablation.takes_out}): {'; '.join(lines)}")
     if each.account is not None:
-        listed = {effect.ablation.name for effect in each.effects}
+        listed = {effect.ablation.cause or effect.ablation.name for effect in each.effects}
         for entry in each.account.entries:
             if entry.name not in listed:
                 out.append(

@@ -62,7 +62,9 @@ def account_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
     found = each.account
     if found is not None:
         for entry in found.entries:
-            if entry.proven:
+            if entry.proven and entry.drawn.centre == 0:
+                body.append([entry.name, "-", "-", "held above"])
+            elif entry.proven:
                 body.append([entry.name, say.seconds(entry.drawn), say.percent(entry.share), "proven"])
             else:
                 body.append([entry.name, "-", "-", "not proven"])

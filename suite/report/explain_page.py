@@ -43,13 +43,7 @@ def explain_page(folder: Path) -> str:
 
 def verdict(found: Explanation) -> str:
     """Return the sentence that stands at the top."""
-    out = []
-    for each in found.cells:
-        lines = say.verdict(each)
-        out.append(
-            f"{say.cell(each.cell)}: {' '.join(lines[:2])}" if lines else f"{say.cell(each.cell)}: no times."
-        )
-    return " ".join(out)
+    return " ".join(say.headline(each) for each in found.cells)
 
 
 def figures(folder: Path) -> list[Drawn]:

@@ -31,7 +31,7 @@ class Adapter(object):
         self._probes = request.get("kind") == "probe"
         self._precision = request["precision"]
         self._keeps_cache = request.get("level") == "process"
-        self._threads = limits.threads()
+        self._threads = limits.threads(request.get("threads"))
         self._jax = None
         self._device = None
         self._m = None

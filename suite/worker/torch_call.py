@@ -37,6 +37,7 @@ class TorchAdapter(object):
         self._precision = request["precision"]
         self._dtype = request["dtype"]
         self._on_gpu = self._device == GPU
+        self._threads = limits.threads(request.get("threads"))
         self._torch = None
         self._tensors = {}
         self._function = None
@@ -61,9 +62,8 @@ class TorchAdapter(object):
         if self._device not in present:
             raise Unavailable(self._device, present)
         torch.set_grad_enabled(False)
-        threads = limits.threads()
-        if threads is not None:
-            torch.set_num_threads(threads)
+        if self._threads is not None:
+            torch.set_num_threads(self._threads)
         if self._on_gpu:
             torch.cuda.set_device(0)
             torch.cuda.synchronize()

@@ -68,7 +68,7 @@ def test_tuning_is_proven_by_ablation_and_log(tmp_path):
     done = explained(tmp_path, arms, targets="XLA_GPU", ablations="second-shape,same-shape-again,autotuning-off")
     effect = next(each for each in done.cell.effects if each.ablation.name == "autotuning off")
     assert (effect.seen_before, effect.seen_after) == (25, 0) and effect.proven
-    entry = done.entry("autotuning off")
+    entry = done.entry("autotuning")
     assert entry.drawn.centre == pytest.approx(5.67, abs=0.1) and 0.9 < entry.share.centre < 0.95
     assert done.cell.account.explained.low > 0.9
     assert effect.warm.centre == pytest.approx(7, rel=0.02) and "times slower" in done.words
@@ -84,7 +84,7 @@ def test_a_log_alone_is_not_proven(tmp_path):
     done = explained(tmp_path, arms, targets="XLA_GPU", ablations="autotuning-off")
     [effect] = done.cell.effects
     assert effect.seen_before == 25 and effect.lacks == "its interval holds 0"
-    assert not done.entry("autotuning off").proven
+    assert not done.entry("autotuning").proven
 
 
 def test_other_arithmetic_is_said(tmp_path):

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``explain`` on the real framework: a compile is found, and a sleep that nothing explains stays unattributed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from suite.engines import WORKER
+from suite.exits import Exit
+from suite.explain import run as explaining
+from suite.explain.explanation import Explained
+from tests.integration.harness import plant
+
+pytestmark = pytest.mark.real
+
+#: The first execution of whatever the adapter has built last takes a second more.
+SLEEP = """
+import time, tf_session
+built, executed = tf_session.Adapter.build, tf_session.Adapter.execute
+def build(self):
+    self._asleep = True
+    built(self)
+def execute(self):
+    if self._asleep:
+        self._asleep = False
+        time.sleep(1.0)
+    return executed(self)
+tf_session.Adapter.build, tf_session.Adapter.execute = build, execute
+"""
+
+
+def explained(out: Path, worker: Path) -> tuple[Explained, str]:
+    given = {"stack": "tf1.14-cuda10", "targets": "XLA_CPU", "shapes": "500", "samples": "3", "engine": "local"}
+    texts: list[str] = []
+    more = {"ablations": "second-shape,same-shape-again", "out": str(out)}
+    code, folder = explaining.run({**given, **more}, os.environ, ["explain"], texts.append, worker=worker)
+    assert code is Exit.DONE
+    return explaining.derive(folder)[1].cells[0], texts[0]
+
+
+def test_a_compile_is_found_and_a_hidden_sleep_is_unattributed(made, tmp_path):
+    """Fault: the log names a compile, and all of a slow first call is put down to it."""
+    honest, _ = explained(tmp_path / "honest", WORKER)
+    compiling = next(each for each in honest.account.entries if each.name == "compiling")
+    assert compiling.proven and compiling.share.centre > 0.3
+    slept, text = explained(tmp_path / "slept", plant(tmp_path / "worker", SLEEP))
+    assert slept.account.unattributed_s.centre > 0.95
+    assert slept.account.unattributed_s.centre < 1.15
+    assert slept.account.unattributed.low > 0.8 and "unattributed" in text
