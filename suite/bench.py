@@ -55,6 +55,9 @@ class Bench:
         p = self.run.plan
         self._cells = {cell.id: cell for cell in p.cells}
         self._estimator = estimate.Estimator(self.setting.ceiling_flops, p.warm_min_calls, p.warm_s)
+        watched = self.setting.watched
+        if watched is not None and watched.static:
+            self._estimator.gpu_ceiling_flops = watched.ceiling_flops("ieee")
         self._settled: dict[str, tuple[Reason, Status]] = dict(self.setting.settled)
         self._warm_calls: dict[str, int] = {}
         self._primed: dict[str, dict[str, int]] = {}

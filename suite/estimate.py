@@ -10,6 +10,8 @@ from suite.records import Cell, Kind
 
 #: Share of the machine's FLOP/s ceiling that a matmul reaches, until a pilot has shown it.
 ASSUMED_SHARE_OF_CEILING = 0.3
+#: FLOP/s that a GPU cannot exceed where NVML does not tell: of the question's card, so that nothing is foreseen too short.
+ASSUMED_GPU_FLOPS = 4e12
 #: Seconds of a call that do not depend on n, until a pilot has shown them.
 ASSUMED_OVERHEAD_S = 2e-4
 #: Seconds for each element of an operand: making it, copying it, and the float64 reference.
@@ -36,6 +38,7 @@ class Estimator:
     min_calls: int
     warm_s: float
     process_s: float = 2.0
+    gpu_ceiling_flops: float = ASSUMED_GPU_FLOPS
     _pilots: dict[str, _Pilot] = field(default_factory=dict)
     _largest: dict[tuple[str, str], _Pilot] = field(default_factory=dict)
 
@@ -58,7 +61,8 @@ class Estimator:
         """Return the expected seconds of one warm call."""
         if cell.id in self._pilots:
             return self._pilots[cell.id].call_s
-        assumed = ASSUMED_OVERHEAD_S + 2.0 * cell.n**3 / (ASSUMED_SHARE_OF_CEILING * self.ceiling_flops)
+        ceiling = self.gpu_ceiling_flops if "GPU" in cell.device else self.ceiling_flops
+        assumed = ASSUMED_OVERHEAD_S + 2.0 * cell.n**3 / (ASSUMED_SHARE_OF_CEILING * ceiling)
         known = self._largest.get((cell.target, cell.placement))
         if known is None or known.n >= cell.n:
             return assumed

@@ -96,3 +96,11 @@ def test_a_larger_shape_never_looks_quicker(estimator):
         shapes = [n for n in (100, 600, 1000, 5000, 15000) if not learnt or n > learnt]
         times = [estimator.sample_s(cell(n), "prepared") for n in shapes]
         assert times == sorted(times)
+
+
+def test_a_gpus_call_is_foreseen_by_the_gpu(estimator):
+    """Fault: 15000 on a GPU foreseen at the CPU's rate, and left out as over budget."""
+    estimator.gpu_ceiling_flops = 1e14
+    foreseen = estimator.call_s(cell(10000, "XLA_GPU"))
+    assert foreseen == pytest.approx(2e-4 + 2e12 / 0.3e14)
+    assert estimator.call_s(cell(10000)) > 100 * foreseen
