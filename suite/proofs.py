@@ -194,11 +194,12 @@ def result(ratios: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> Judgem
     return (Proof("ok", text), None) if worst <= 1 else (Proof("failed", text), "wrong_result")
 
 
-def precision(results: Sequence[Mapping[str, Any]], asked: str, n: int) -> Judgement:
+def precision(results: Sequence[Mapping[str, Any]], asked: str, n: int, in_force: str = "") -> Judgement:
     """Judge in which precision the product was computed, by its entries' error.
 
-    No variable's name and no switch is believed. What the framework does by ``default`` is recorded, whatever it is;
-    what was asked for must have been done: a coarser product is no ``ieee``, and a finer one no ``tf32``.
+    No variable's name and no switch is believed. What was asked for must have been done: a coarser product is no
+    ``ieee``, and a finer one no ``tf32``. What the framework does by ``default`` is recorded, whatever it is, unless it
+    is coarser than the precision that the framework says is ``in_force``.
     """
     found = _entry_errors(results)
     if not found or n < FEWEST_ENTRIES:
@@ -209,7 +210,15 @@ def precision(results: Sequence[Mapping[str, Any]], asked: str, n: int) -> Judge
         return Proof("failed", f"{text}, and by {min(found):.2g} times in another call"), "wrong_result"
     if asked not in ("default", name):
         return Proof("failed", f"{asked} was asked for and not in force: {text}, as in {name}"), "wrong_result"
+    if asked == "default" and _coarseness(name) > _coarseness(in_force or name):
+        return Proof("failed", f"{in_force} is said to be in force: {text}, as in {name}"), "wrong_result"
     return Proof("ok", f"{name}: {text}"), None
+
+
+def _coarseness(name: str) -> int:
+    """Return the place of a precision in ENTRY_RMS_BELOW; one that is not there is the coarsest."""
+    names = [each for each, _ in ENTRY_RMS_BELOW]
+    return names.index(name) if name in names else len(names)
 
 
 def effective_precision(results: Sequence[Mapping[str, Any]], n: int) -> str:

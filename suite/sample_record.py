@@ -141,7 +141,7 @@ def _measured(
     results = told.every("result")
     out["facts"] = {**out["facts"], "effective_precision": proofs.effective_precision(results, cell.n)}
     judged = {
-        "precision": proofs.precision(results, cell.precision, cell.n),
+        "precision": proofs.precision(results, cell.precision, cell.n, str(out["facts"].get("precision") or "")),
         "result": proofs.result(results, ["cold"] if kind == "fresh" else ["cold", "warm"]),
         "device": proofs.device(placement, cell.n, compiles),
         "synchronised": proofs.synchronised(warm),

@@ -26,6 +26,10 @@ KINDS = {1: "ptx", 2: "native"}
 #: Architectures that NVIDIA has given numbers to: what merely looks like an entry is passed over.
 PLAUSIBLE = range(30, 130)
 
+WHEELS: tuple[stack.Wheels, ...] = ("cuda", "cpu")
+#: Further packages of a framework's own, by what follows its name: TensorFlow 1's, and the CUDA plugin of JAX.
+PARTS = ("core", "plugins", "cuda*_plugin")
+
 Codes = frozenset[tuple[str, int]]
 
 
@@ -71,14 +75,17 @@ def main() -> int:
     parser.add_argument("--stack", required=True)
     chosen = stack.load(parser.parse_args().stack)
     definition = chosen.definition
-    made = environment.find_made(chosen, definition.python.default, environ=os.environ)
+    minor = definition.python.default
+    # CUDA's code of some frameworks comes with CUDA's wheels (JAX), so that environment first.
+    found_made = (environment.find_made(chosen, minor, environ=os.environ, wheels=each) for each in WHEELS)
+    made = next((each for each in found_made if each is not None), None)
     if made is None:
         print(f"{chosen.name}: its environment is not made: make bench makes it", file=sys.stderr)
         return 1
     [packages] = (made.folder / "lib").glob("python*/site-packages")
     # The package alone: CUDA's own libraries beside it are not the framework's.
-    folder = packages / definition.framework.import_name
-    folders = [folder, *packages.glob(f"{definition.framework.import_name}_core")]
+    name = definition.framework.import_name
+    folders = [packages / name, *(each for part in PARTS for each in packages.glob(f"{name}_{part}"))]
     libraries = sorted(path for each in folders for path in each.rglob("*.so*") if path.is_file())
     found = counted(libraries)
     whole = sum(found.values())

@@ -141,6 +141,7 @@ def test_every_step_is_a_phase(taker_jax, kind):
         (CLOSED_OVER, "XLA_CPU", 500, "unverified_placement"),
         (SHORTCUT, "XLA_CPU", 50, "unverified_placement"),
         (UNUSED, "XLA_CPU", 500, "wrong_result"),
+        (NOT_FETCHED, "XLA_CPU", 50, "implausible"),
         (NOT_FETCHED, "XLA_CPU", 500, "implausible"),
         (NOT_FETCHED, "XLA_CPU", 1500, "implausible"),
         (FALLS_BACK, "XLA_GPU", 50, "wrong_device"),

@@ -101,6 +101,21 @@ def test_default_is_recorded_whatever_it_is(how):
     assert (proof.state, status) == ("ok", None) and proof.text.startswith(f"{how}: ")
 
 
+@pytest.mark.parametrize(
+    ("in_force", "how", "wanted"),
+    [
+        ("ieee", "tf32", "wrong_result"),
+        ("tf32", "bf16", "wrong_result"),
+        ("tf32", "ieee", None),
+        ("", "tf32", None),
+    ],
+)
+def test_default_is_no_coarser_than_the_framework_says(in_force, how, wanted):
+    """Fault: a row whose worker says ieee, multiplied in TF32, passes because nobody asked for a precision."""
+    _, _, result = told(how, 100, 0)
+    assert proofs.precision([result], "default", 100, in_force)[1] == wanted
+
+
 def test_calls_that_differ_are_refused():
     """Fault: autotuning changes the arithmetic between the cold and the last warm call, and nobody sees it."""
     results = [told("ieee", 100, 0)[2], told("tf32", 100, 0)[2]]
