@@ -10,7 +10,7 @@ from suite.records import Cell, Kind
 
 #: Share of the machine's FLOP/s ceiling that a matmul reaches, until a pilot has shown it.
 ASSUMED_SHARE_OF_CEILING = 0.3
-#: FLOP/s that a GPU cannot exceed where NVML does not tell: of the question's card, so that nothing is foreseen too short.
+#: FLOP/s that a GPU cannot exceed where NVML does not tell: the question's card's, so that nothing seems too short.
 ASSUMED_GPU_FLOPS = 4e12
 #: Seconds of a call that do not depend on n, until a pilot has shown them.
 ASSUMED_OVERHEAD_S = 2e-4
