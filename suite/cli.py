@@ -289,11 +289,14 @@ def collect(
     tf1.14-cuda10    2c5b1f     20261202T070745Z-89a868  quick 3      6/12
     ...
     """
-    from suite import compare_stored, document
+    import gc
+
+    from suite import document, folders
     from suite import stack as stacks
     from suite.collecting import collect_all
 
-    named = [Path(each).expanduser() for each in compare_stored.paths(out or "", "OUT")]
+    gc.freeze()  # what was imported stays: no need to look at it again after every hundred runs
+    named = [Path(each).expanduser() for each in folders.listed(out or "", "OUT")]
     where = list(paths) or named or [stacks.ROOT / "results"]
     return collect_all(where, stack, _print, cell=cell, tables=tables == "1", view=document.view(shown))
 
@@ -320,12 +323,12 @@ def export(
     /tmp/tidy/calls.csv
     /tmp/tidy/pairs.csv
     """
-    from suite import compare_stored
     from suite import export as exporting
+    from suite import folders
     from suite import stack as stacks
 
     results = Path(out) if out else stacks.ROOT / "results"
-    where = [*paths, *(Path(each).expanduser() for each in compare_stored.paths(runs))]
+    where = [*paths, *(Path(each).expanduser() for each in folders.listed(runs, "RUNS"))]
     code, files = exporting.export(where or [results], to or results / "export", style, stack)
     for path in files:
         click.echo(path)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from suite import collect, compare, entries, history, index, index_document, journal, progress, selftest, tree
+from suite import collect, entries, history, index, index_document, journal, progress, tree
 from suite.collect import Derived
 from suite.document import View
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.explain import run as explaining
 from suite.history import Wanted
 from suite.index import Compared, Index
 from suite.journal import Unreadable
@@ -173,6 +172,8 @@ class _Collection:
         out.refused.append(Refused(folder, what))
 
     def _comparison(self, out: Index, folder: Path, show: bool) -> None:
+        from suite import compare, selftest  # and with them all that measures
+
         comparison = selftest.read(folder)
         out_of = Compared(folder, comparison)
         if self._asked.cell is not None:
@@ -191,6 +192,8 @@ class _Collection:
     def _explanation(self, out: Index, folder: Path, show: bool) -> None:
         if self._asked.cell is not None:
             return
+        from suite.explain import run as explaining
+
         text, found = explaining.derive(folder)
         name = str(found.runs[found.experiment.arms[0].name].stack["name"])
         out.explanations.append(folder)

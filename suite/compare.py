@@ -13,6 +13,7 @@ from suite import (
     compare_rows,
     compare_stored,
     compare_text,
+    folders,
     gate,
     journal,
     progress,
@@ -62,7 +63,7 @@ def parse(given: Mapping[str, str | None], stacks: Path = stack.STACKS) -> Asked
     SuiteError
         USAGE: names the word, what was typed and what may be.
     """
-    names, runs = words.listed(given.get("stacks")), compare_stored.paths(given.get("runs") or "")
+    names, runs = words.listed(given.get("stacks")), folders.listed(given.get("runs") or "", "RUNS")
     if bool(names) == bool(runs):
         what = "compare needs STACKS= (to measure) or RUNS= (stored runs), and not both"
         raise SuiteError(Exit.USAGE, what, 'make compare STACKS="tf1.14-cuda10 tf2.21-cuda12"')

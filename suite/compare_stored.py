@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,30 +40,6 @@ class _Found:
     folders: list[Path]
     arms: list[Arm]
     refused: list[str]
-
-
-def paths(text: str, word: str = "RUNS") -> list[str]:
-    """Return the folders of RUNS=, separated by spaces or commas; one with spaces in its name stands in quotes.
-
-    ``word``: what they were typed behind, where it was not that.
-
-    Raises
-    ------
-    SuiteError
-        USAGE for a quote that is not closed.
-    """
-    if text and Path(text).expanduser().exists():
-        return [text]
-    try:
-        parts = shlex.split(text)
-    except ValueError as error:
-        next_step = "A folder with spaces in its name stands in quotes of its own."
-        raise SuiteError(Exit.USAGE, f"{word}={text}: {error}", next_step) from error
-    out = []
-    for part in parts:
-        whole = Path(part).expanduser().exists()
-        out += [part] if whole else [each for each in part.split(",") if each]
-    return list(dict.fromkeys(out))
 
 
 def compare(

@@ -52,6 +52,12 @@ def geometric(values: Sequence[float], confidence: float = CONFIDENCE) -> Estima
 
     Raises ValueError where there is no value or one is not positive and finite.
     """
+    return _geometric(tuple(values), confidence)
+
+
+@functools.lru_cache(maxsize=256)
+def _geometric(values: tuple[float, ...], confidence: float) -> Estimate:
+    # A run asks for the same centre in its row, in start-up and in what stands beside them.
     logs = _logs(values)
     mean = math.fsum(logs) / len(logs)
     if len(logs) < 2:
@@ -304,6 +310,7 @@ def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
     return 1 / sum((variance / total) ** 2 / freedom for variance, freedom in parts)
 
 
+@functools.lru_cache(maxsize=1024)
 def _t(degrees_of_freedom: float, confidence: float = CONFIDENCE) -> float:
     """Return Student's t quantile for a two-sided interval of this confidence."""
     from scipy.special import stdtrit

@@ -4,9 +4,9 @@
     .venv-test/bin/python -m tests.benchmarks.stored_runs [--many 1000 10000]
 
 The runs are real examples, varied: stacks alternate, machines and what they are made of change, every time of a sample
-is multiplied by a factor of its own. Each has two targets at n = 50, three samples a cell, and 1,000 warm calls in all.
-The commands run as processes of their own; the peak is the kernel's. "again" is collect once more over the same tree,
-when nothing is to be written.
+is multiplied by a factor of its own, every warm call by another. Each has two targets at n = 50, three samples a cell,
+and 1,000 warm calls in all. The commands run as processes of their own; the peak is the kernel's. "again" is collect
+once more over the same tree, when nothing is to be written.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def _sample(sample: dict[str, Any], chance: random.Random) -> dict[str, Any]:
         {**each, "begin_s": each["begin_s"] * factor, "end_s": each["end_s"] * factor} for each in sample["phases"]
     ]
     if sample["warm"]:
-        calls = [value * factor for value in sample["warm"]["calls_s"][: CALLS[sample["kind"]]]]
+        calls = sample["warm"]["calls_s"][: CALLS[sample["kind"]]]
+        calls = [value * factor * chance.lognormvariate(0.0, 0.02) for value in calls]
         out["warm"] = {**sample["warm"], "calls_s": calls, "outer_s": sum(calls) * 1.01}
     return out
 

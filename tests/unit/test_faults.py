@@ -299,6 +299,24 @@ def test_what_no_clock_has_read_is_not_counted(more, why):
     assert usable.why_not(prepared(**more)) == why
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"cold_s": 500.0}, "cold_s of 500.0 s, its phases of 0.5 s"),
+        ({"warm": Warm([250.0, 250.0], 0.5)}, "warm calls of 500.0 s in all, the clock around them of 0.5 s"),
+        ({"first_result_s": 600.0}, "first_result_s of 600.0 s, wall_s of 1.0 s"),
+        ({"wall_s": 1000.0}, "wall_s of 1000.0 s, phases and the rest of 1.0 s"),
+        ({"untimed_s": 500.0}, "wall_s of 1.0 s, phases and the rest of 500.5 s"),
+        ({"phases": [Interval("first_execution", 0.0, 500.0)]}, "cold_s of 0.5 s, its phases of 500.0 s"),
+    ],
+)
+def test_a_time_in_another_unit_is_not_counted(more, why):
+    """Fault: milliseconds among seconds are a cold start a thousand times as long."""
+    whole = {"phases": [Interval("first_execution", 0.0, 0.5)], "wall_s": 1.0, "untimed_s": 0.5}
+    assert usable.why_not(prepared(**whole)) == ""
+    assert usable.why_not(prepared(**{**whole, **more})) == why
+
+
 def test_a_fresh_sample_needs_its_own_number():
     """Fault: a fresh sample without its first result ends collect in a ValueError, or one is asked for more."""
     fresh = Sample("fresh.a.1", "fresh", "a", 1, 1, "2024-01-01", "ok")

@@ -258,3 +258,17 @@ def test_many_series_are_judged_at_once():
     for calls in series:
         steadiness.assess(calls)
     assert time.process_time() - before < 1.0
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 15), (10, 10), (15, 5), (7, 13)])
+def test_the_p_of_a_u_is_that_of_scipy(first, last):
+    """Fault: a p that is kept by its U is that of another one."""
+    from scipy import stats
+
+    rng = random.Random(first)
+    for _ in range(50):
+        ranks = rng.sample(range(1, first + last + 1), first + last)
+        found = stats.mannwhitneyu(ranks[:first], ranks[first:], method="exact")
+        assert steadiness._p_of_u(round(found.statistic), first, last) == found.pvalue
+    for u in (0, first * last):
+        assert steadiness._p_of_u(u, first, last) < 1e-3
