@@ -47,7 +47,8 @@ help:
 	@echo 'make test | test-fast | test-gpu | lint | lock | clean'
 	@echo 'Words: STACK ENGINE TARGETS SHAPES SAMPLES REPEATS PROFILE LEVEL PLACEMENT DTYPE PRECISION GPU CPUS CPUSET'
 	@echo '       BUDGET TIMEOUT RESUME OUT PYTHON WHEELS ADOPT; lists by comma or space'
-	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON; of explain: ABLATIONS'
+	@echo 'Words of compare: STACKS RUNS BASELINE MARGIN ALLOW FAIL_ON; of explain: ABLATIONS;'
+	@echo '       of collect: CELL TABLES, and OUT may name several trees'
 	@echo 'How tables are printed: FORMAT=simple, github, grid, plain, html, latex or csv; LAYOUT=wide or long'
 
 bench reproduce selftest:

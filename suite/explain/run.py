@@ -94,8 +94,8 @@ def derive(folder: Path, style: str = "simple") -> tuple[str, Explanation]:
     """
     found = explanation.read(folder)
     try:
-        journal.write_atomically(folder / JSON, document.as_json(found))
-        journal.write_atomically(folder / MARKDOWN, sheet.text(found, "github"))
+        journal.write_derived(folder / JSON, document.as_json(found))
+        journal.write_derived(folder / MARKDOWN, sheet.text(found, "github"))
     except OSError as error:
         what = f"{folder}: the sheet cannot be written: {error.strerror or error}"
         raise SuiteError(Exit.CELLS_FAILED, what, "The samples are kept: make collect derives it.") from error

@@ -39,7 +39,8 @@ def shape(text: str) -> list[str]:
 def test_the_commands_are_there():
     """Fault: README's blocks are no longer found, and nothing is tested."""
     assert COMMANDS[0] == "make bench STACK=tf1.14-cuda10"
-    verbs = ["bench", "reproduce", "compare", "list", "doctor", "bench", "bench", "doctor", "selftest", "collect"]
+    verbs = ["bench", "reproduce", "compare", "explain", "list", "doctor", "bench", "bench", "doctor", "selftest"]
+    verbs += ["collect", "collect", "export"]
     assert [line.split()[1] for line in COMMANDS] == verbs
 
 
