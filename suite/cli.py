@@ -284,9 +284,9 @@ def collect(
     \b
     $ python -m suite collect results/examples
     13 runs
-    stack            machine    run                      profile         ok
-    ---------------  ---------  -----------------------  -----------  -----
-    tf1.14-cuda10    625700     20261202T141117Z-32b9aa  quick 5        4/8
+    stack            on      run                      profile         ok
+    ---------------  ------  -----------------------  -----------  -----
+    tf1.14-cuda10    625700  20261202T141117Z-32b9aa  quick 5        4/8
     ...
     """
     import gc

@@ -22,6 +22,8 @@ INDEX_MD = "index.md"
 INDEX_CSV = "index.csv"
 #: A terminal gets each run of so many; of more, a row for each stack and machine.
 MOST_ROWS = 100
+#: Heads the column with the tree's letter; every column that a terminal has counts.
+TREE = " "
 #: Nobody reads more reasons than this on a terminal; the files have them all.
 MOST_REFUSED = 50
 
@@ -122,7 +124,9 @@ def text(indexes: Sequence[Index], stack: str | None = None) -> str:
         parts.append(title(_heading(shown), False) + _fitted(body, several))
         lines = [f"{each.id}: {plain(each.text())}" for each in machines([entry for _, entry in shown])]
         parts.append(title("Machines", False) + items(lines, False))
-    compared = [each for index in indexes for each in of_compared(index)]
+    compared = [
+        f"{letters[id(index)]}: {each}" if several else each for index in indexes for each in of_compared(index)
+    ]
     if compared and stack is None:
         parts.append(title("Comparisons and explanations", False) + items(compared, False))
     parts += _unused(indexes, False)
@@ -154,7 +158,7 @@ def _each(shown: Sequence[tuple[str, Entry]]) -> _Table:
         ]
         for tree, entry in shown
     ]
-    return _Table(["stack", "machine", "run", "profile", "ok", "", "in"], "llllrll", body)
+    return _Table(["stack", "on", "run", "profile", "ok", "", TREE], "llllrll", body)
 
 
 def _grouped(shown: Sequence[tuple[str, Entry]]) -> _Table:
@@ -165,11 +169,11 @@ def _grouped(shown: Sequence[tuple[str, Entry]]) -> _Table:
     body = [
         [
             *(plain(stack), machine, str(len(found)), plain(found[0].created_utc[:10])),
-            *(plain(found[-1].created_utc[:10]), plain(found[-1].run_id), tree),
+            *(plain(found[-1].run_id), tree),
         ]
         for (stack, machine, tree), found in groups.items()
     ]
-    return _Table(["stack", "machine", "runs", "first", "last", "last run", "in"], "llrllll", body)
+    return _Table(["stack", "on", "runs", "first", "last run", TREE], "llrlll", body)
 
 
 def _fitted(made: _Table, several: bool) -> str:
@@ -178,7 +182,7 @@ def _fitted(made: _Table, several: bool) -> str:
     kept = [
         place
         for place, name in enumerate(made.head)
-        if (several if name == "in" else name or any(row[place] for row in made.body))
+        if (several if name == TREE else name or any(row[place] for row in made.body))
     ]
     head = [made.head[place] for place in kept]
     body = [[row[place] for place in kept] for row in made.body]

@@ -187,8 +187,11 @@ def test_of_many_runs_a_terminal_gets_a_row_a_machine(tmp_path, monkeypatch):
         run(tmp_path, number, {"cpu_model": "Intel Xeon"} if number == 3 else None)
     text = collected(tmp_path)
     assert text.startswith("3 runs, each in index.md and index.csv\n")
-    rows = [line.split()[2:5] for line in text.splitlines() if line.startswith("tf1.14")]
-    assert rows == [["2", "2026-12-01", "2026-12-02"], ["1", "2026-12-03", "2026-12-03"]]
+    rows = [line.split()[2:] for line in text.splitlines() if line.startswith("tf1.14")]
+    assert rows == [
+        ["2", "2026-12-01", "20261202T000000Z-000002"],
+        ["1", "2026-12-03", "20261203T000000Z-000003"],
+    ]
     assert (tmp_path / index.INDEX_MD).read_text().count("table.md") == 3
 
 
