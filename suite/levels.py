@@ -31,6 +31,10 @@ CACHE_VARIABLES = {
     "TRITON_CACHE_DIR": "triton",
     "TMPDIR": "tmp",
 }
+#: Made beside them for what is named by a flag: its path stands in a variable's value as ``CACHE`` and this.
+FLAGGED = "flagged"
+#: What stands for a sample's cache folder in the value of a variable.
+CACHE = "{cache}"
 #: Not a cache: empty before every sample, whatever the level.
 SCRATCH = "tmp"
 
@@ -63,7 +67,7 @@ class Folders:
         elif kept is not None and kept.is_dir():
             kept.rename(cache)
             shutil.rmtree(cache / SCRATCH, ignore_errors=True)
-        for below in CACHE_VARIABLES.values():
+        for below in (*CACHE_VARIABLES.values(), FLAGGED):
             (cache / below).mkdir(parents=True, exist_ok=True)
         return cache
 

@@ -142,6 +142,7 @@ def _take(
     environment = setting.environment(
         Path(variables["HOME"]), {**setting.placement_environment(cell), **variables}
     )
+    environment = {name: value.replace(levels.CACHE, str(cache)) for name, value in environment.items()}
     if level == "disk":
         ask(setting, f"{planned.id}.drop", "drop", environment)
     before = levels.listing(cache)

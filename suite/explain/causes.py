@@ -38,7 +38,7 @@ def steps(base: Side, sides: Mapping[str, Side], excess: Mapping[int, float]) ->
 def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> list[Cause]:
     """Return all causes of a cell, in the order in which they draw from the account."""
     out = [*_made_anew(base, sides)]
-    ranked = [each for role in ORDER for each in found if each.ablation.role == role]
+    ranked = [each for role in ORDER for each in _once(found) if each.ablation.role == role]
     for effect in ranked:
         if effect.ablation.prepare:
             out += _first_use(base, sides, effect)
@@ -54,6 +54,24 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
                 text = "code that the process had not used before"
                 out.append(Cause("first use", text, seconds, ("shape",), effect.lacks or _untold(seconds)))
     return out
+
+
+def _once(found: Sequence[Effect]) -> list[Effect]:
+    """Return the effects, of several ways to take the same cause away only the one that says most of it.
+
+    That is the proven one that took most away; where none is proven, the first.
+    """
+    best: dict[str, Effect] = {}
+    for effect in found:
+        cause = effect.ablation.cause or effect.ablation.name
+        if cause not in best or _weight(effect) > _weight(best[cause]):
+            best[cause] = effect
+    return [each for each in found if best[each.ablation.cause or each.ablation.name] is each]
+
+
+def _weight(effect: Effect) -> float:
+    values = list(effect.by_block.values())
+    return statistics.fmean(values) if values and effect.proven else float("-inf")
 
 
 def _made_anew(base: Side, sides: Mapping[str, Side]) -> list[Cause]:

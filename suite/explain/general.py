@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from suite.explain.ablation import Ablation, Mechanism
+from suite.levels import CACHE, FLAGGED
 from suite.records import Cell
 from suite.stack import Definition, Target
 
@@ -76,12 +77,27 @@ ONE_THREAD = Ablation(
 )
 
 _JAX_NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+#: What XLA's autotuner chose in an earlier process, by its own cache: unlike without tuning, the same kernels run.
+TUNING_KEPT = Ablation(
+    name="autotuning kept",
+    cause="autotuning",
+    takes_out="trying candidates, with the choices of an earlier process",
+    targets=["XLA_GPU"],
+    watch={"XLA_FLAGS": f"--xla_gpu_per_fusion_autotune_cache_dir={CACHE}/{FLAGGED}"},
+    level="process",
+    own_cache=True,
+    remedy="mkdir -p $HOME/.cache/xla; export XLA_FLAGS=--xla_gpu_per_fusion_autotune_cache_dir=$HOME/.cache/xla",
+    mechanism=Mechanism("cache", "choices that XLA adds to its autotuning cache", pattern=f"^{FLAGGED}/"),
+    role="tuning",
+)
 #: What has the same name in every version of a framework that a stack here has. A stack's own go before these.
 OF_FRAMEWORK = {
     "tensorflow": [ONE_THREAD],
     "torch": [ONE_THREAD],
     "jax": [
         ONE_THREAD,
+        # JAX's own cache would keep the whole compile.
+        msgspec.structs.replace(TUNING_KEPT, environment=_JAX_NO_CACHE),
         # JAX's own cache would keep what the driver's is to be measured by.
         msgspec.structs.replace(JIT_CACHE_KEPT, environment=_JAX_NO_CACHE),
         Ablation(

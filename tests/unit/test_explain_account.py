@@ -7,11 +7,12 @@ import random
 
 import pytest
 
-from suite import stack
-from suite.explain import ablation, general, intervals
+from suite import levels, rows, stack
+from suite.explain import ablation, causes, general, intervals
 from suite.explain.ablation import Ablation, Mechanism
 from suite.explain.account import Cause, account, interaction
 from suite.explain.break_even import break_even
+from suite.explain.effects import Effect
 from suite.explain.mechanism import matches
 from tests.unit.test_explain_synthetic import TUNING
 
@@ -137,3 +138,23 @@ def test_a_mechanism_is_seen_or_not():
     assert lacking(None, clear, 4, 0) == "nothing shows its mechanism"
     assert lacking(sign, intervals.mean([1.0, -1.1, 0.9]), 4, 0) == "its interval holds 0"
     assert "no interval" in lacking(sign, intervals.mean([1.0]), 4, 0)
+
+
+def test_two_ways_to_take_one_cause_away_are_one_cause():
+    """Fault: tuning taken away by a kept cache and by a flag, counted twice: 100 % explained by half of it."""
+
+    def effect(name: str, cause: str, seconds: float, lacks: str = "") -> Effect:
+        how = Ablation(name=name, cause=cause, takes_out="x", role="tuning")
+        return Effect(how, rows.Count(3, 3, "ok"), lacks=lacks, by_block=blocks(seconds, seconds))
+
+    off, kept = effect("off", "autotuning", 0.3), effect("kept", "autotuning", 0.9)
+    other, unproven = effect("other", "", 0.1), effect("loud", "autotuning", 5.0, lacks="no mechanism")
+    assert causes._once([unproven, off, kept, other]) == [kept, other]
+    assert causes._once([unproven]) == [unproven]
+
+
+def test_a_flag_names_a_folder_in_the_samples_own_cache():
+    """Fault: a cache named by a flag that all samples share, so that only the first is cold."""
+    value = general.TUNING_KEPT.watch["XLA_FLAGS"]
+    assert f"{levels.CACHE}/{levels.FLAGGED}" in value
+    assert " " not in value

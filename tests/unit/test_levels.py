@@ -151,7 +151,7 @@ def lend(folders: levels.Folders, tmp_path: Path, name: str, of: Cell | None) ->
 
 
 def check_empty(cache: Path) -> None:
-    assert {path.name for path in cache.iterdir()} == set(levels.CACHE_VARIABLES.values())
+    assert {path.name for path in cache.iterdir()} == {*levels.CACHE_VARIABLES.values(), levels.FLAGGED}
     assert levels.listing(cache) == {} and all(not list(each.iterdir()) for each in cache.iterdir())
 
 
