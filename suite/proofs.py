@@ -235,10 +235,20 @@ def _entry_errors(results: Sequence[Mapping[str, Any]]) -> list[float]:
     return [float(each) for each in told if each is not None]
 
 
-def synchronised(warm: Warm | None) -> Judgement:
-    """Judge whether the warm calls waited for their work."""
+def synchronised(warm: Warm | None, rescaled: Mapping[str, Any] | None = None) -> Judgement:
+    """Judge whether the warm calls waited for their work.
+
+    ``rescaled``: the series' last scalar and that of a call on twice the operand, which is four times as large. A call
+    that hands out a scalar it has not waited for gives the old one, however little work it leaves behind.
+    """
     if warm is None:
         return Proof("not_applicable", "no warm series in this sample"), None
+    if rescaled is not None:
+        before, after = float(rescaled["scalar"]), float(rescaled["doubled"])
+        # Not a tolerance: nearer to the old value than to the new one. NaN is near to neither.
+        if not abs(after - 4 * before) < abs(after - before):
+            text = f"on twice the operand the call gave {after:.6g}, before {before:.6g}: it fetched nothing new"
+            return Proof("failed", text), "implausible"
     # The drain that closes the series costs something even where nothing is outstanding.
     share = sum(warm.calls_s) / max(warm.outer_s - (warm.idle_drain_s or 0.0), 1e-9)
     # A quota stops a process between two clocks as well as within one: then the share tells nothing, and the

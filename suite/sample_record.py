@@ -138,13 +138,16 @@ def _measured(
     out["evidence"] = {"placement": placement, "bytecode": found, "results": told.every("result")}
     if reads:
         out["evidence"]["disk"] = {name: reads[name] for name in ("read_bytes", "used_bytes")}
+    rescaled = told.first("rescaled")
+    if rescaled:
+        out["evidence"]["rescaled"] = {name: _number(rescaled[name]) for name in ("scalar", "doubled")}
     results = told.every("result")
     out["facts"] = {**out["facts"], "effective_precision": proofs.effective_precision(results, cell.n)}
     judged = {
         "precision": proofs.precision(results, cell.precision, cell.n, str(out["facts"].get("precision") or "")),
         "result": proofs.result(results, ["cold"] if kind == "fresh" else ["cold", "warm"]),
         "device": proofs.device(placement, cell.n, compiles),
-        "synchronised": proofs.synchronised(warm),
+        "synchronised": proofs.synchronised(warm, rescaled),
         "plausible": proofs.plausible(cell.n, length["first_execution"], warm, ceiling_flops),
         "cold": levels.proof(cell.level, kind, caches, primed, reads),
         "bytecode": proofs.bytecode(found),

@@ -109,6 +109,11 @@ class Adapter(object):
         if self._out is not None:
             self._numpy(self._jax.block_until_ready(self._out)[2])
 
+    def rescale(self, factor):
+        """Multiply the operand by ``factor``, a power of two: exact, whatever the precision."""
+        self._m = self._m * factor
+        self._m.block_until_ready()
+
     def pending(self):
         """Tell whether the last call's outputs are still being made. Asked on a CPU only.
 

@@ -121,6 +121,15 @@ def _tell_device_clock(channel, adapter, calls):
         channel.send("device_clock", **told)
 
 
+def _doubled(adapter):
+    """Return the scalar of one call on twice the operand: a call that fetches nothing cannot know it."""
+    adapter.rescale(2.0)
+    try:
+        return adapter.execute()
+    finally:
+        adapter.rescale(0.5)
+
+
 def _tell_reads(channel, before, after):
     read = None if before is None or after is None else after - before
     channel.send("disk", read_bytes=read, used_bytes=disk.used_bytes())
@@ -134,6 +143,8 @@ def _prove(channel, adapter, request, m, cold, warm):
     if warm is not None:
         judged["warm"] = warm
         channel.send("drains", **series.drains(adapter))
+        if getattr(adapter, "rescale", None) is not None:
+            channel.send("rescaled", scalar=warm["scalar"], doubled=_doubled(adapter))
     for which, outputs in sorted(judged.items()):
         ratios = matmul.errors(outputs, expected, request["adapter"], request["dtype"], facts["precision"])
         channel.send("result", of=which, ratios=ratios, entry_error=matmul.entry_error(outputs, expected))

@@ -98,6 +98,11 @@ class TorchAdapter(object):
         else:
             self._tensors["last"][-1].item()
 
+    def rescale(self, factor):
+        """Multiply the operand in its place by ``factor``, a power of two: exact, whatever the precision."""
+        self._tensors["m"].mul_(factor)
+        self.drain()
+
     def pending(self):
         """Tell whether the GPU has work of this process outstanding; False on a CPU, whose calls return when done."""
         return self._on_gpu and not self._torch.cuda.current_stream().query()

@@ -148,6 +148,27 @@ def test_without_a_compiler_the_compiled_row_is_unavailable(taker_torch):
     assert "g++" in sample.reason.next_step
 
 
+NOT_FETCHED = """
+import torch_call
+honest = torch_call.TorchAdapter.execute
+def execute(self):  # every call runs; what it gives is the first one's
+    if getattr(self, "_of", None) is not self._tensors["m"]:
+        self._of, self._first = self._tensors["m"], honest(self)
+    else:
+        self._function(*self._arguments)
+    return self._first
+torch_call.TorchAdapter.execute = execute
+"""
+
+
+@pytest.mark.parametrize("n", [50, 1000])
+def test_a_scalar_that_no_call_fetched_is_seen(taker_torch, tmp_path, n):
+    """Fault: calls that return before they are done with a scalar that is right, where no clock could tell."""
+    sample = taker_torch.take("CPU", n, worker=plant(tmp_path / "worker", NOT_FETCHED), warm_calls=20)
+    assert sample.status == "implausible", sample.reason
+    assert "fetched nothing new" in sample.reason.text
+
+
 @pytest.mark.parametrize("n", [50, 500])
 def test_bfloat16_is_its_own_dtype(taker_torch, n):
     """Fault: float32 in a row of bfloat16, or bounds of float32 for it."""

@@ -147,3 +147,13 @@ def test_work_that_is_left_on_the_device_is_seen_where_a_drain_is_too_quick_to_t
     assert "14 of 15 calls" in proof.text
     assert proofs.synchronised(msgspec.structs.replace(quick, pending=2))[1] is None
     assert proofs.synchronised(msgspec.structs.replace(quick, pending=None, probed=None))[1] is None
+
+
+@pytest.mark.parametrize(
+    ("doubled", "status"), [(40.0, None), (39.9, None), (10.0, "implausible"), (0.0, "implausible")]
+)
+def test_a_scalar_that_was_not_fetched_does_not_follow_the_operand(doubled, status):
+    """Fault held: a GPU call without its wait at 50, where the work is done before any clock can tell."""
+    series = warm([0.01] * 10)
+    assert proofs.synchronised(series, {"scalar": 10.0, "doubled": doubled})[1] == status
+    assert proofs.synchronised(series, {"scalar": -10.0, "doubled": -doubled})[1] == status
