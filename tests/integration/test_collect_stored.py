@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,25 +27,31 @@ PLACES = {
 }
 
 
+#: Runs the suite, and at its end writes what it held at most. Not ru_maxrss: that of a child begins with its parent's,
+#: and pytest's own may be larger than what is measured.
+PEAK = """
+import atexit, os, pathlib, runpy, sys
+def peak():
+    [line] = [each for each in open("/proc/self/status") if each.startswith("VmHWM")]
+    pathlib.Path(os.environ["PEAK"]).write_text(line.split()[1])
+atexit.register(peak)
+runpy.run_module("suite", run_name="__main__", alter_sys=True)
+"""
+
+
 def suite(*arguments: str | Path, place: str = "ambient") -> tuple[int, str, str, float]:
     """Run ``python -m suite``; return exit code, output, errors and the peak of its memory in MB."""
-    command = [sys.executable, "-m", "suite", *map(str, arguments)]
-    environment = {**os.environ, **PLACES[place]}
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    ) as process:
-        assert process.stdout and process.stderr
-        out = process.stdout.read()
-        err = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, out, err, usage.ru_maxrss * 1024 / 1e6
+    with tempfile.NamedTemporaryFile() as peak:
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, **PLACES[place], "PEAK": peak.name},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        kilobytes = int(Path(peak.name).read_text())
+    return done.returncode, done.stdout, done.stderr, kilobytes * 1024 / 1e6
 
 
 def derived(top: Path) -> dict[str, tuple[bytes, int]]:
