@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 from collections.abc import Iterator
@@ -13,6 +14,11 @@ from typing import BinaryIO
 #: A line of samples.jsonl is below 100 kB (2,000 warm calls and the evidence), a run.json of every shape below 1 MB.
 MOST_BYTES = 16 * 2**20
 _CHUNK = 2**20
+
+
+def expect_many() -> None:
+    """Let the garbage collector look less often: it would go through all records again and again, and none is a cycle."""
+    gc.set_threshold(50_000, 20, 50)
 
 
 @contextmanager

@@ -187,8 +187,10 @@ def compare(**given: str | None) -> Exit:
     ...
     """
     import suite.compare as comparing
-    from suite import measure
+    from suite import bounded, measure
 
+    if given["runs"]:
+        bounded.expect_many()
     code, folder = comparing.run(given, os.environ, _command(), _print)
     measure.leave_report(folder)
     return code
@@ -289,13 +291,11 @@ def collect(
     tf1.14-cuda10    625700  20261202T141117Z-32b9aa  quick 5        4/8
     ...
     """
-    import gc
-
-    from suite import document, folders
+    from suite import bounded, document, folders
     from suite import stack as stacks
     from suite.collecting import collect_all
 
-    gc.freeze()  # what was imported stays: no need to look at it again after every hundred runs
+    bounded.expect_many()
     named = [Path(each).expanduser() for each in folders.listed(out or "", "OUT")]
     where = list(paths) or named or [stacks.ROOT / "results"]
     return collect_all(where, stack, _print, cell=cell, tables=tables == "1", view=document.view(shown))

@@ -5,19 +5,17 @@
 
 The runs are real examples, varied: stacks alternate, machines and what they are made of change, every time of a sample
 is multiplied by a factor of its own, every warm call by another. Each has two targets at n = 50, three samples a cell,
-and 1,000 warm calls in all. The commands run as processes of their own; the peak is the kernel's. "again" is collect
+and 1,000 warm calls in all. The commands run as processes of their own; the peak is the kernel's. Where CPU
+seconds are far below those of the wall the machine was busy. "again" is collect
 once more over the same tree, when nothing is to be written.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -27,6 +25,7 @@ from typing import Any
 import msgspec
 
 from suite.stack import ROOT
+from tests.peaks import Ran, ran
 
 EXAMPLES = {
     "bench-tf1.14-cuda10": ("CPU.device.50", "XLA_CPU.device.50"),
@@ -103,28 +102,12 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-@dataclass(frozen=True)
-class Took:
-    """Seconds, peak MB, exit code."""
-
-    wall_s: float
-    peak_mb: float
-    code: int
-
-
-def took(arguments: Sequence[str], environ: dict[str, str] | None = None) -> Took:
+def took(arguments: Sequence[str]) -> Ran:
     """Run ``python -m suite`` and return what it took."""
-    begin = time.monotonic()
-    command = [sys.executable, "-m", "suite", *arguments]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ
-    ) as it:
-        _, status, usage = os.wait4(it.pid, 0)
-        it.returncode = os.waitstatus_to_exitcode(status)
-    return Took(time.monotonic() - begin, usage.ru_maxrss * 1024 / 1e6, it.returncode)
+    return ran([sys.executable, "-m", "suite", *arguments], str(ROOT))
 
 
-def measured(tree: Path, kept: Path) -> Iterator[tuple[str, Took]]:
+def measured(tree: Path, kept: Path) -> Iterator[tuple[str, Ran]]:
     """Yield what each command takes over a tree."""
     cell = "CPU.device.50"
     yield "collect", took(["collect", str(tree)])
@@ -148,7 +131,10 @@ def main() -> None:
             size = sum(path.stat().st_size for path in tree.rglob("*.json*"))
             print(f"{many} runs, {many * 1000} warm calls, {size / 1e6:.0f} MB", flush=True)
             for what, it in measured(tree, Path(folder) / "kept"):
-                print(f"  {what:28} {it.wall_s:6.2f} s  {it.peak_mb:5.0f} MB  exit {it.code}", flush=True)
+                print(
+                    f"  {what:28} {it.wall_s:6.2f} s  (CPU {it.cpu_s:5.2f} s)  {it.peak_mb:5.0f} MB  exit {it.code}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

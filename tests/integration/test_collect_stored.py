@@ -6,16 +6,14 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from suite import index, journal
 from suite.stack import ROOT
-from tests import damaged
+from tests import damaged, peaks
 from tests.damaged import LINES, RUNS
 
 EXAMPLES = ROOT / "results" / "examples"
@@ -27,31 +25,11 @@ PLACES = {
 }
 
 
-#: Runs the suite, and at its end writes what it held at most. Not ru_maxrss: that of a child begins with its parent's,
-#: and pytest's own may be larger than what is measured.
-PEAK = """
-import atexit, os, pathlib, runpy, sys
-def peak():
-    [line] = [each for each in open("/proc/self/status") if each.startswith("VmHWM")]
-    pathlib.Path(os.environ["PEAK"]).write_text(line.split()[1])
-atexit.register(peak)
-runpy.run_module("suite", run_name="__main__", alter_sys=True)
-"""
-
-
 def suite(*arguments: str | Path, place: str = "ambient") -> tuple[int, str, str, float]:
     """Run ``python -m suite``; return exit code, output, errors and the peak of its memory in MB."""
-    with tempfile.NamedTemporaryFile() as peak:
-        done = subprocess.run(
-            [sys.executable, "-c", PEAK, *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, **PLACES[place], "PEAK": peak.name},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        kilobytes = int(Path(peak.name).read_text())
-    return done.returncode, done.stdout, done.stderr, kilobytes * 1024 / 1e6
+    command = [sys.executable, "-m", "suite", *map(str, arguments)]
+    done = peaks.ran(command, str(ROOT), {**os.environ, **PLACES[place]})
+    return done.code, done.out, done.err, done.peak_mb
 
 
 def derived(top: Path) -> dict[str, tuple[bytes, int]]:
