@@ -17,7 +17,7 @@ _CHUNK = 2**20
 
 
 def expect_many() -> None:
-    """Let the garbage collector look less often: it would go through all records again and again, and none is a cycle."""
+    """Let the garbage collector look less often: it would go through all records each time, and none is a cycle."""
     gc.set_threshold(50_000, 20, 50)
 
 

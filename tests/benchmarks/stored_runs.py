@@ -6,8 +6,8 @@
 The runs are real examples, varied: stacks alternate, machines and what they are made of change, every time of a sample
 is multiplied by a factor of its own, every warm call by another. Each has two targets at n = 50, three samples a cell,
 and 1,000 warm calls in all. The commands run as processes of their own; the peak is the kernel's. Where CPU
-seconds are far below those of the wall the machine was busy. "again" is collect
-once more over the same tree, when nothing is to be written.
+seconds are far below those of the wall, the machine was busy. "again" is collect once more over the same tree, when
+nothing is to be written.
 """
 
 from __future__ import annotations
