@@ -72,7 +72,7 @@ def operand(n, seed, dtype):
     values *= 2.0
     values -= 1.0
     values /= math.sqrt(n)
-    if dtype == "bfloat16":
+    if str(dtype) == "bfloat16":  # NumPy's own dtypes refuse to be compared with it
         return _as_bfloat16(values.astype("float32"))
     return values.astype(dtype)
 
