@@ -146,6 +146,7 @@ def make_ready(
     chosen = stack.load(words.stack, stacks)
     _check_protocol(protocol, chosen)
     _check_placement(words, chosen)
+    _check_dtype(words, chosen)
     if words.wheels == "cuda" and not chosen.has_cuda_wheels():
         raise SuiteError(
             Exit.USAGE, f"WHEELS=cuda: {chosen.name} has no CUDA wheels", "Its CUDA is the machine's."
@@ -323,6 +324,19 @@ def _check_placement(words: Words, chosen: Stack) -> None:
         if not ways or asked not in (None, "all", *ways):
             what = f"TARGETS={target}: {chosen.name} has no {asked or 'placement'} for it"
             raise SuiteError(Exit.IMPOSSIBLE, what, f"It has: {', '.join(ways) or 'none'}.")
+
+
+#: Adapters that multiply more than float32.
+_BFLOAT16 = ("torch_eager", "torch_compile")
+
+
+def _check_dtype(words: Words, chosen: Stack) -> None:
+    adapters = {each.adapter or chosen.definition.adapter for each in chosen.definition.placements}
+    if words.dtype != "float32" and not adapters.issubset(_BFLOAT16):
+        what = f"DTYPE={words.dtype}: {chosen.name} measures float32"
+        raise SuiteError(
+            Exit.IMPOSSIBLE, what, "PRECISION=bf16 multiplies float32 in bfloat16, where a device can."
+        )
 
 
 def _stack_record(chosen: Stack) -> dict[str, Any]:

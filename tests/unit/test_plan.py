@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 
 from suite import plan, stack
+from suite.errors import SuiteError
+from suite.exits import Exit
 
 HOW = {"dtype": "float32", "precision": "default", "level": "jit", "python": "3.6", "engine": "local"}
 
@@ -309,3 +311,14 @@ def test_the_order_does_not_depend_on_what_else_is_random(arms):
 def test_no_stack_at_all_is_an_empty_order():
     """Fault: an internal error for a comparison of nothing."""
     assert plan.schedule_arms([], 3, "smallest", 1) == []
+
+
+def test_a_dtype_that_a_stack_does_not_measure_is_refused(tmp_path):
+    """Fault: bfloat16 asked of TensorFlow crashes in every worker, one after the other."""
+    from suite import ready, words
+
+    asked = words.parse({"stack": "tf1.14-cuda10", "dtype": "bfloat16", "out": str(tmp_path)})
+    with pytest.raises(SuiteError) as caught:
+        ready.make_ready(asked, {}, recording=tmp_path)
+    assert caught.value.exit_code is Exit.IMPOSSIBLE
+    assert "measures float32" in caught.value.what
