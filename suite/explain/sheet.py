@@ -146,8 +146,11 @@ def remedy_lines(each: Explained) -> list[str]:
 def _remedies(each: Explained, style: str) -> str:
     markdown = style == "github"
     header, body = remedy_rows(each)
-    # Not wrapped on a terminal: somebody copies it.
-    lines = "\n".join(f"- {line}" for line in remedy_lines(each))
+    bought = say.warm_up(each)
+    # What is to be pasted is not wrapped on a terminal: somebody copies it.
+    lines = "\n".join(
+        [*(f"- {line}" for line in remedy_lines(each) if line not in bought), items(bought, markdown)]
+    ).rstrip("\n")
     return (
         title("Remedies, measured in fresh processes", markdown)
         + table(body, header, style, "lrrrl")

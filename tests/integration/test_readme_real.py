@@ -57,7 +57,8 @@ def test_a_command_of_readme(clone, command):
     else:
         assert done.returncode == 0, done.stderr[-3000:]
     lines = [line for line in done.stdout.splitlines() if not line.startswith("make ")]  # those are to be pasted
-    assert max(len(line) for line in lines) <= 80
+    if "FORMAT=" not in command:  # a terminal's own; Markdown and the like are as wide as they are
+        assert max(len(line) for line in lines) <= 80
     if verb in ("bench", "reproduce", "collect", "doctor"):
         assert done.stderr.splitlines()[-1] == "coldwarm: exit 0 (done)"
     if command == COMMANDS[0]:
