@@ -16,6 +16,7 @@ from suite import host, pythons
 from suite.engines import daemon
 from suite.errors import SuiteError
 from suite.telemetry.gpu import Gpus
+from suite.worker_env import SYSTEM_PATH
 
 #: Parts that must be there, separated by commas: set by CI, where a skipped test would be no test.
 REQUIRED = frozenset(part for part in os.environ.get("COLDWARM_REQUIRE", "").split(",") if part)
@@ -65,6 +66,11 @@ def chromium() -> str | None:
     return next((path for path in found if path), None)
 
 
+def _cxx() -> str:
+    found = shutil.which("g++", path=SYSTEM_PATH)
+    return "" if found else "no g++ on a worker's PATH: apt-get install g++"
+
+
 def _gpu() -> str:
     if not host.nvidia_driver_loaded():
         return "no NVIDIA driver is loaded"
@@ -88,6 +94,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "podman": partial(_engine, "podman"),
     "stand_in": _stand_in,
     "browser": _browser,
+    "cxx": _cxx,
     "gpu": _gpu,
 }
 

@@ -68,15 +68,15 @@ def products(text):
         of the buffer.
     """
     arguments = set()
-    for match in _ARGUMENTS.finditer(text):
-        arguments.update(name for name in re.split(r",\s*", match.group(1)) if name)
+    for line in _ARGUMENTS.finditer(text):
+        arguments.update(name for name in re.split(r",\s*", line.group(1)) if name)
     shapes = {name: _dimensions(size) for name, size in _SHAPES.findall(text)}
     found = []
-    for match in _PRODUCTS.finditer(text):
-        parts = _split(match.group(2))
+    for call in _PRODUCTS.finditer(text):
+        parts = _split(call.group(2))
         # addmm and baddbmm: what they add to comes first.
-        factors = parts[1:3] if "add" in match.group(1) else parts[:2]
-        told = {"text": match.group(0).strip()[:200], "shapes": [], "from": []}
+        factors = parts[1:3] if "add" in call.group(1) else parts[:2]
+        told = {"text": call.group(0).strip()[:200], "shapes": [], "from": []}
         for factor in factors:
             view = _VIEW.match(factor)
             name = view.group(1) if view else factor

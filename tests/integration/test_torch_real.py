@@ -6,8 +6,6 @@ A compiled sample takes half a minute on 2 cores: Inductor compiles C++. So ther
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from suite.records import COLD_PHASES
@@ -88,7 +86,11 @@ def build(self):
 torch_compile.Adapter.build = build
 """
 
-needs_compiler = pytest.mark.skipif(not shutil.which("g++", path="/usr/bin"), reason="no g++ in /usr/bin")
+
+@pytest.fixture
+def compiler(require):
+    """A C++ compiler where workers look for one: Inductor has none of its own for CPUs."""
+    require("cxx")
 
 
 def check_proven(sample, *, cold: str) -> None:
@@ -109,7 +111,7 @@ def test_an_eager_call_proves_everything(taker_torch, kind, n):
     assert (sample.facts["precision"], sample.facts["onednn"]) == ("ieee", "on")
 
 
-@needs_compiler
+@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("n", [50, 500])
 def test_a_compiled_call_proves_everything_and_compiles_once(taker_torch, n):
     """Fault: as above, for Inductor; or a compile in the warm series, or the preparatory one taken for the cell's."""
@@ -130,12 +132,14 @@ def test_a_compiled_call_proves_everything_and_compiles_once(taker_torch, n):
         (NOT_KEPT, "device", 50, "wrong_result"),
         (TF32, "device", 2000, "wrong_result"),
         (NOT_COMPILED, "jit", 50, "unverified_placement"),
-        pytest.param(COMPILED_CONSTANT, "jit", 50, "unverified_placement", marks=needs_compiler),
+        (COMPILED_CONSTANT, "jit", 50, "unverified_placement"),
     ],
     ids=["precomputed", "unused", "seed", "last row", "not kept", "tf32", "not compiled", "a constant"],
 )
-def test_a_planted_fault_turns_the_sample_red(taker_torch, tmp_path, fault, placement, n, status):
+def test_a_planted_fault_turns_the_sample_red(taker_torch, tmp_path, require, fault, placement, n, status):
     """Fault: a product of before, one that nothing uses, other numbers, rows not kept, not compiled."""
+    if fault is COMPILED_CONSTANT:
+        require("cxx")
     worker = plant(tmp_path / "worker", fault)
     sample = taker_torch.take("CPU", n, placement=placement, worker=worker, warm_calls=15)
     assert sample.status == status, (sample.reason, sample.proofs)
