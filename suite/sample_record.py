@@ -170,6 +170,8 @@ def _warm(told: events.Events) -> Warm | None:
         late_drain_s=float(drains["late_drain_s"]) if drains else None,
         idle_drain_s=float(drains["idle_drain_s"]) if drains else None,
         throttlings=int(series.get("throttlings", 0)),
+        pending=int(drains["pending"]) if drains and "pending" in drains else None,
+        probed=int(drains["probed"]) if drains and "probed" in drains else None,
     )
 
 

@@ -293,3 +293,24 @@ def test_a_probe_lists_devices_and_proves_nothing():
     told["devices"] = {"v": 1, "event": "devices", "devices": ["/device:CPU:0"]}
     sample = judged(told, kind="probe", cell=None)
     assert (sample.status, sample.devices, sample.proofs) == ("ok", ["/device:CPU:0"], {})
+
+
+def test_what_a_worker_tells_of_work_left_reaches_the_proof():
+    """Fault: the worker asks the device, and the record forgets its answer: no unsynchronised call is ever seen so."""
+    told = worker()
+    told["drains"].update(pending=14, probed=15)
+    sample = judged(told)
+    assert sample.status == "implausible"
+    assert "14 of 15 calls" in sample.reason.text
+    assert (sample.warm.pending, sample.warm.probed) == (14, 15)
+    told["drains"].update(pending=0)
+    assert judged(told).status == "ok"
+
+
+def test_a_scalar_that_does_not_follow_the_operand_reaches_the_proof():
+    """Fault: as above, for the call on twice the operand."""
+    told = worker()
+    told["rescaled"] = {"v": 1, "event": "rescaled", "scalar": 3.5, "doubled": 3.5}
+    assert judged(told).status == "implausible"
+    told["rescaled"]["doubled"] = 14.0
+    assert judged(told).status == "ok"
