@@ -110,8 +110,11 @@ class Adapter(object):
             self._numpy(self._jax.block_until_ready(self._out)[2])
 
     def rescale(self, factor):
-        """Multiply the operand by ``factor``, a power of two: exact, whatever the precision."""
-        self._m = self._m * factor
+        """Multiply the operand by ``factor``, a power of two: exact, whatever the precision.
+
+        On the host: JAX would compile the product, one more than what the cell is about.
+        """
+        self._m = self._jax.device_put(self._numpy(self._m) * factor, self._device)
         self._m.block_until_ready()
 
     def pending(self):
