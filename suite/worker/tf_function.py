@@ -81,6 +81,10 @@ class Adapter(object):
         """Wait until nothing is outstanding on the device: read what the last call wrote there last."""
         self._variables["last"].numpy()
 
+    def rescale(self, factor):
+        """Multiply the operand by ``factor``, a power of two: exact, whatever the precision. On the host."""
+        self._variables["m"].assign(self._variables["m"].numpy() * factor)
+
     def outputs(self):
         """Return the row sums and the last row of the last call, NumPy arrays of shape (n,)."""
         return {name: self._variables[name].numpy() for name in ("rows", "last")}
