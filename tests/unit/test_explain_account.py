@@ -160,6 +160,13 @@ def test_a_flag_names_a_folder_in_the_samples_own_cache():
     assert " " not in value
 
 
+@pytest.mark.parametrize("name", ["tf2.18-cuda12.5", "tf2.21-cuda12"])
+def test_a_stacks_own_copy_of_an_ablation_is_the_general_one(name):
+    """Fault: a flag corrected in one place only; the flag itself is in this stack's library, unlike in older ones."""
+    [kept] = [each for each in stack.load(name).definition.ablations if each.name == general.TUNING_KEPT.name]
+    assert kept == general.TUNING_KEPT
+
+
 def test_an_arm_that_keeps_its_caches_keeps_those_alone_that_it_is_about():
     """Fault: kept with the driver's JIT cache, XLA's choices make PTX pay for what tuning costs."""
     tuning, driver = general.TUNING_KEPT, general.JIT_CACHE_KEPT
