@@ -224,7 +224,8 @@ def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool
 
 def _pair(event: Mapping[str, Any], compiles: Mapping[str, Compiles] | None) -> Pair:
     if event["status"] != "ok":
-        return Pair(event["pass"], event["device"], int(event["n"]), event["status"])
+        reason = str(event.get("reason", ""))
+        return Pair(event["pass"], event["device"], int(event["n"]), event["status"], reason=reason)
     counted = None
     if compiles is not None:
         counted = compiles[event["name"]].count if event["name"] in compiles else 0

@@ -124,7 +124,7 @@ def made_for(arm: Arm, made: Ready, ablations: Sequence[Ablation]) -> Ready:
     """Return the stack, ready to be measured as this arm; ``ablations`` are all that the arms stand for."""
     environment: dict[str, str] = {}
     for each in ablations:
-        environment = merged(environment, each.watch)
+        environment = merged(environment, _watched(each, arm))
     if arm.ablation is not None:
         environment = merged(environment, arm.ablation.environment)
     signs = {each.name: each.mechanism for each in ablations if each.mechanism is not None}
@@ -135,6 +135,19 @@ def made_for(arm: Arm, made: Ready, ablations: Sequence[Ablation]) -> Ready:
         asked=lambda cell: request(arm.ablation, cell),
         mechanisms=_once(signs),
     )
+
+
+def _watched(ablation: Ablation, arm: Arm) -> dict[str, str]:
+    """Return the variables by which an arm shows the sign of ``ablation``.
+
+    An arm that keeps its caches keeps those alone that it is about: a folder that a flag names for another ablation is
+    emptied before each of its samples, or it would take that one's cause away as well.
+    """
+    kept = arm.ablation is not None and arm.ablation.level == "process"
+    if not kept or arm.ablation == ablation or arm.kind == "together":
+        return dict(ablation.watch)
+    names = f"{levels.CACHE}/{levels.FLAGGED}", f"{levels.CACHE}/{levels.SCRATCH}"
+    return {name: value.replace(*names) for name, value in ablation.watch.items()}
 
 
 def _once(signs: Mapping[str, Mechanism]) -> dict[str, Mechanism]:

@@ -60,6 +60,7 @@ def suite_run(gpu, tmp_path: Path) -> Callable[..., tuple[int, dict[str, dict]]]
             capture_output=True,
             text=True,
             check=False,
+            timeout=240,
         )
         lines = [line for path in out.glob("*/*/samples.jsonl") for line in path.read_text().splitlines()]
         samples = {each["id"]: each for each in map(json.loads, lines)}

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from suite import levels, rows, stack
-from suite.explain import ablation, causes, general, intervals
+from suite.explain import ablation, arms, causes, general, intervals
 from suite.explain.ablation import Ablation, Mechanism
 from suite.explain.account import Cause, account, interaction
 from suite.explain.break_even import break_even
@@ -158,3 +158,65 @@ def test_a_flag_names_a_folder_in_the_samples_own_cache():
     value = general.TUNING_KEPT.watch["XLA_FLAGS"]
     assert f"{levels.CACHE}/{levels.FLAGGED}" in value
     assert " " not in value
+
+
+@pytest.mark.parametrize("name", ["tf2.18-cuda12.5", "tf2.21-cuda12"])
+def test_a_stacks_own_copy_of_an_ablation_is_the_general_one(name):
+    """Fault: a flag corrected in one place only; the flag itself is in this stack's library, unlike in older ones."""
+    [kept] = [each for each in stack.load(name).definition.ablations if each.name == general.TUNING_KEPT.name]
+    assert kept == general.TUNING_KEPT
+
+
+def test_an_arm_that_keeps_its_caches_keeps_those_alone_that_it_is_about():
+    """Fault: kept with the driver's JIT cache, XLA's choices make PTX pay for what tuning costs."""
+    tuning, driver = general.TUNING_KEPT, general.JIT_CACHE_KEPT
+    kept, emptied = f"{levels.CACHE}/{levels.FLAGGED}", f"{levels.CACHE}/{levels.SCRATCH}"
+
+    def folder_in(name: str, kind: arms.ArmKind, of: Ablation | None) -> str:
+        arm = arms.Arm(name, kind, [], fresh=False, ablation=of)
+        return arms._watched(tuning, arm)["XLA_FLAGS"].partition("=")[2]
+
+    assert folder_in(tuning.name, "ablation", tuning) == kept
+    assert folder_in(driver.name, "ablation", driver) == emptied
+    assert folder_in("all together", "together", ablation.together([tuning, driver])) == kept
+    assert folder_in("second shape", "ablation", general.SECOND_SHAPE) == kept  # each sample has a folder of its own
+    assert folder_in("unablated", "unablated", None) == kept
+
+
+#: What XLA of TensorFlow 2.15 to 2.18 writes (xla/autotune_results.proto as text): a product whose candidates were
+#: timed, and one whose first candidate was taken untried, which is how it is written where autotuning is off.
+TIMED = """results {
+  device: "CUDA: 9.0, Cores: 132, GPU clock: 1.98 GHz, Memory bandwidth: 4916 GB/s, L2 cache: 60 MB"
+  hlo: "{ tmp_0 = f32[15000,15000]{1,0} parameter(0) ... }"
+  result {
+    run_time {
+      nanos: 19651584
+    }
+    gemm {
+      algorithm: -1
+    }
+  }
+}
+"""
+UNTRIED = """results {
+  device: "CUDA: 9.0, Cores: 132, GPU clock: 1.98 GHz, Memory bandwidth: 4916 GB/s, L2 cache: 60 MB"
+  hlo: "{ tmp_0 = f32[15000,15000]{1,0} parameter(0) ... }"
+  result {
+    run_time {
+    }
+    triton {
+      block_m: 32
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["tf2.15-cuda12.2", "tf2.18-cuda12.5"])
+def test_a_choice_that_was_not_timed_is_no_tuning(name):
+    """Fault: with autotuning off XLA writes its untried choices, too: the sign seems to stay, nothing is proven."""
+    [off] = [each for each in stack.load(name).definition.ablations if each.name == "autotuning off"]
+    assert matches(off.mechanism.pattern, ("version: 3\n" + TIMED + TIMED + UNTRIED).encode()) == 2
+    assert matches(off.mechanism.pattern, ("version: 3\n" + UNTRIED).encode()) == 0
+    slow = TIMED.replace("nanos: 19651584", "seconds: 1\n      nanos: 5")
+    assert matches(off.mechanism.pattern, slow.encode()) == 1
