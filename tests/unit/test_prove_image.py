@@ -85,7 +85,9 @@ def test_a_framework_s_image_holds_the_libraries_that_this_framework_loads(tmp_p
     assert set(prove_image.LIBRARIES[framework]) == needed
     for missing in ("", *LIBRARIES):
         root = tree(tmp_path / f"x{missing}", {name: path for name, path in WHEELS_13.items() if name != missing})
-        state, text = prove_image.cuda_proofs(root, {**WANTED, "import_name": framework}, left_out=False)["libraries"]
+        state, text = prove_image.cuda_proofs(root, {**WANTED, "import_name": framework}, left_out=False)[
+            "libraries"
+        ]
         expected = ("failed", f"no library in the image of {missing}") if missing in needed else ("ok", text)
         assert (state, text) == expected
 
