@@ -128,7 +128,8 @@ def _engine(
         except SuiteError as error:
             return [*out, Finding(f"{name} image", "problem", error.what, error.next_step)]
         if image is None:
-            text, next_step = f"{stack.name}: not built", f"make build STACK={stack.name} ENGINE={name}"
+            text = f"{stack.name}: not built: {images.size_mb(stack, {})} MB and more"
+            next_step = f"make build STACK={stack.name} ENGINE={name}"
             out.append(Finding(f"{name} image", "note", text, next_step))
         else:
             text = f"{image.tag}, {image.size_bytes // 10**6} MB, base {image.base}"

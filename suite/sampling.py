@@ -34,7 +34,7 @@ from suite.records import (
 from suite.stack import CompileLog
 from suite.telemetry.machine import Watched
 from suite.telemetry.sampler import Trace
-from suite.telemetry.summary import summarise
+from suite.telemetry.summary import span, summarise
 from suite.telemetry.tags import tags
 from suite.watch import Watch
 
@@ -213,6 +213,7 @@ def _take(
             trace,
             worker_cpu_s=sample.cpu_s,
             worker_is_child=child,
+            worker_span=span(told.first("started"), told.first("done")),
             own_pids=(outcome.pid,) if child else (),
             static=setting.watched.static,
         )

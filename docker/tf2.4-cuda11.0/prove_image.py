@@ -15,8 +15,13 @@ import re
 import subprocess
 import sys
 
-#: Libraries of CUDA that TensorFlow loads before it offers a GPU: without one of them it silently offers none.
-LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse")
+#: Libraries of CUDA that a framework loads before it offers a GPU: without one of them TensorFlow silently offers none,
+#: and PyTorch is not imported. JAX makes its random numbers itself: its plugin neither loads cuRAND nor asks for it.
+LIBRARIES = {
+    "tensorflow": ("cublas", "cufft", "curand", "cusolver", "cusparse"),
+    "torch": ("cublas", "cufft", "curand", "cusolver", "cusparse"),
+    "jax": ("cublas", "cufft", "cusolver", "cusparse"),
+}
 
 
 def main(definition, cuda, out, root="/"):
@@ -91,7 +96,7 @@ def cuda_proofs(root, wanted, left_out):
             for path in glob.glob(os.path.join(packages, folder, below))
         ]
         out[name] = ("ok", there[0]) if there else ("failed", "is not in the image")
-    out["libraries"] = _libraries(root)
+    out["libraries"] = _libraries(root, LIBRARIES[wanted["import_name"]])
     if left_out:
         present = [name for name, (state, _) in out.items() if state == "ok"]
         if present:
@@ -100,16 +105,16 @@ def cuda_proofs(root, wanted, left_out):
     return out
 
 
-def _libraries(root):
+def _libraries(root, names):
     missing = []
-    for name in LIBRARIES:
+    for name in names:
         places = [os.path.join(root, "usr/local/cuda*/lib64")]
         places += [folder + "/nvidia/*/lib" for folder in _packages(root)]
         if not any(glob.glob("%s/lib%s.so.*" % (place, name)) for place in places):
             missing.append(name)
     if missing:
         return "failed", "no library in the image of %s" % ", ".join(missing)
-    return "ok", ", ".join(LIBRARIES)
+    return "ok", ", ".join(names)
 
 
 def _packages(root):

@@ -73,6 +73,16 @@ def build_command(
     return [*argv, str(stack.folder)]
 
 
+def size_mb(stack: Stack, replaced: Mapping[str, str]) -> int:
+    """Return what the stack's packages take in its image, in MB (10**6 bytes), CUDA's wheels among them.
+
+    An image has them on every machine, unless its build was told to leave them out. What is more is its base, its
+    system packages, and CUDA where that comes as archives.
+    """
+    install = stack.definition.install
+    return install.environment_mb + (0 if replaced.get("CUDA_WHEELS") == "none" else install.cuda_mb)
+
+
 def build(
     daemon: Daemon,
     stack: Stack,
@@ -95,8 +105,7 @@ def build(
     argv = build_command(daemon.client, stack, replaced, environ, docker=daemon.name == "docker")
     for name, value in sorted(replaced.items()):
         report(f"replaced: {name}={value or '(nothing)'} instead of {arguments(stack)[name]}")
-    size = stack.definition.install.environment_mb
-    report(f"building the image of {stack.name} with {daemon.name} ({size} MB and more, once)")
+    report(f"building the image of {stack.name} with {daemon.name} ({size_mb(stack, replaced)} MB and more, once)")
     done = subprocess.run(
         argv,
         env={**environ, "DOCKER_BUILDKIT": "1"},

@@ -15,6 +15,7 @@ import sys  # noqa: E402
 import traceback  # noqa: E402
 
 import channel as channel_module  # noqa: E402
+import machine  # noqa: E402
 import phases as phases_module  # noqa: E402
 import refusal  # noqa: E402
 import sample  # noqa: E402
@@ -36,6 +37,8 @@ def main(path):
         exec_at_s=clock.executed_s(os.environ),
         pid=os.getpid(),
         python=sys.version.split()[0],
+        cpu_s=_cpu_s(),
+        machine_cpu_s=machine.cpu_s(),
         **clock.frame(),
     )
     phases = phases_module.Phases(channel)
@@ -56,7 +59,7 @@ def _carry_out(request, channel, phases):
 
         channel.send("ready", at_s=clock.now())
         snippet.run(phases, channel, request)
-        channel.send("done", at_s=clock.now(), cpu_s=_cpu_s())
+        _done(channel)
         return
     if request["kind"] in ("drop", "clock"):
         import clockcheck
@@ -67,7 +70,7 @@ def _carry_out(request, channel, phases):
             channel.send("dropped", **disk.drop())
         else:
             channel.send("clock", **clockcheck.measure())
-        channel.send("done", at_s=clock.now(), cpu_s=_cpu_s())
+        _done(channel)
         return
     adapter = _adapter(request)
     channel.send("ready", at_s=clock.now())
@@ -79,7 +82,11 @@ def _carry_out(request, channel, phases):
     except Exception as error:
         error.out_of_memory = _is_out_of_memory(adapter, error)
         raise
-    channel.send("done", at_s=clock.now(), cpu_s=_cpu_s())
+    _done(channel)
+
+
+def _done(channel):
+    channel.send("done", at_s=clock.now(), cpu_s=_cpu_s(), machine_cpu_s=machine.cpu_s())
 
 
 def _cpu_s():

@@ -21,13 +21,15 @@ _MISSING = (
         ("InvalidCxxCompiler", "No working C++ compiler found"),
         "no_cpp_compiler",
         "torch.compile needs a C++ compiler for CPUs, and found none",
-        "Install g++ (Debian, Ubuntu: apt-get install g++); the eager rows need none.",
+        "Install g++ (Debian, Ubuntu: apt-get install g++; an image has it unless SYSTEM_PACKAGES= was replaced); "
+        "the eager rows need none.",
     ),
     (
         ("Failed to find C compiler",),
         "no_c_compiler",
         "torch.compile needs a C compiler for Triton's launcher, and found none",
-        "Install gcc (Debian, Ubuntu: apt-get install gcc); the eager rows need none.",
+        "Install gcc (Debian, Ubuntu: apt-get install gcc; an image has it unless SYSTEM_PACKAGES= was replaced); "
+        "the eager rows need none.",
     ),
     (
         ("Python.h: No such file", "'Python.h' file not found"),

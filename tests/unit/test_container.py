@@ -193,6 +193,15 @@ def test_the_build_command():
     ]
 
 
+@pytest.mark.parametrize("name", stack.names())
+def test_the_size_that_is_said_before_a_build_has_cuda_s_wheels_in_it(name):
+    """Fault: "600 MB and more" before an image of 4.9 GB, which has CUDA's wheels on a machine without a driver too."""
+    chosen = stack.load(name)
+    install = chosen.definition.install
+    assert images.size_mb(chosen, {}) == install.environment_mb + install.cuda_mb
+    assert images.size_mb(chosen, {"CUDA_WHEELS": "none"}) == install.environment_mb
+
+
 @pytest.mark.parametrize(
     ("words", "meaning"),
     [

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pytest
 
 from suite.records import to_json
+from suite.stack import ROOT
+from suite.telemetry import cpu
 from suite.telemetry.gpu import Gpus
 from suite.telemetry.sampler import Trace
-from suite.telemetry.summary import MOST_ERRORS, MOST_PROCESSES, summarise
+from suite.telemetry.summary import MOST_ERRORS, MOST_PROCESSES, Span, span, summarise
 from suite.telemetry.tags import tags
 from tests.nvml_replay import Recorded
 
@@ -75,6 +78,79 @@ def test_a_worker_whose_cpu_time_is_not_known_is_not_contended():
     """Fault: a container's worker that was killed told nothing, and all of its own work counts as others'."""
     facts, found = of_cpu(busy_s=19.0, worker_is_child=False)
     assert "others_share" not in facts["cpu"] and found == []
+
+
+#: A container's sample of 0.8 s on an idle machine of 2 CPUs: its worker took 0.7 s, the client 0.04, the engine 0.17.
+STARTED_BY_AN_ENGINE = {"wall_s": 0.8, "busy_s": 0.91, "children_s": 0.04}
+
+
+@pytest.mark.parametrize(
+    ("within", "others_s", "expected"),
+    [
+        (Span(0.6, worker_s=0.66, machine_s=0.67), 0.01, []),
+        (Span(0.6, worker_s=0.66, machine_s=0.79), 0.13, ["contended"]),
+        (Span(0.6, worker_s=0.66, machine_s=0.65), 0.0, []),
+        # Nothing told by the worker: all that can be said is of the whole sample, as it was.
+        (None, 0.17, ["contended"]),
+    ],
+)
+def test_what_an_engine_takes_to_start_a_container_is_no_other_work(within, others_s, expected):
+    """Fault: a container's sample of 0.8 s on an idle machine was contended by its own engine's start."""
+    trace = Trace(*machine(**STARTED_BY_AN_ENGINE))
+    facts, found = judged(trace, worker_cpu_s=0.7, worker_is_child=False, worker_span=within)
+    assert facts["cpu"]["others_s"] == pytest.approx(others_s) and found == expected
+    assert ("engine_s" in facts["cpu"]) == (within is not None)
+    if within is not None:
+        # Not lost: what is not counted stands beside it.
+        assert facts["cpu"]["engine_s"] == pytest.approx(0.17 - others_s)
+
+
+def test_the_span_of_a_child_is_not_needed():
+    """Fault: other work during the start of a local worker's interpreter is no longer seen."""
+    trace = Trace(*machine(busy_s=17.5, children_s=15.0))
+    facts, found = judged(trace, worker_span=Span(9.9, worker_s=15.0, machine_s=15.0))
+    assert facts["cpu"]["others_s"] == pytest.approx(2.5) and found == ["contended"]
+
+
+def test_a_span_needs_both_words_and_all_of_them():
+    """Fault: an older worker's words, or those of one that was killed, end the run; or a span of no time."""
+    started, done = (
+        {"at_s": 1.0, "cpu_s": 0.1, "machine_cpu_s": 5.0},
+        {"at_s": 2.0, "cpu_s": 0.6, "machine_cpu_s": 5.7},
+    )
+    found = span(started, done)
+    assert found is not None
+    assert (found.wall_s, found.worker_s, found.machine_s) == pytest.approx((1.0, 0.5, 0.7))
+    assert span(started, None) is span(None, done) is span(done, done) is None
+    for name in started:
+        assert span({**started, name: None}, done) is None
+        assert span(started, {key: value for key, value in done.items() if key != name}) is None
+
+
+@pytest.mark.parametrize("text", ["", "intr 1\n", "cpu 1 x\n"])
+def test_a_machine_that_does_not_tell(tmp_path, text):
+    """Fault: a kernel's file in another form ends the sample."""
+    path = tmp_path / "stat"
+    path.write_text(text)
+    assert worker_machine().cpu_s(str(path)) is worker_machine().cpu_s(str(tmp_path / "none")) is None
+
+
+def test_the_worker_and_we_count_the_same(tmp_path):
+    """Fault: guests counted twice, idle taken for busy, steal left out: every container contended, or none."""
+    path = tmp_path / "proc/stat"
+    path.parent.mkdir()
+    path.write_text("cpu  1000 100 500 8000 400 20 30 250 600 50\ncpu0 500 50 250 4000 200 10 15 125 300 25\n")
+    ours = cpu.reading(tmp_path)
+    assert worker_machine().cpu_s(str(path)) == pytest.approx(ours["busy_s"] + ours["steal_s"])
+
+
+def worker_machine():
+    """Return the worker's module, which imports nothing of ours and is on no path."""
+    where = importlib.util.spec_from_file_location("machine", ROOT / "suite" / "worker" / "machine.py")
+    assert where is not None and where.loader is not None
+    module = importlib.util.module_from_spec(where)
+    where.loader.exec_module(module)
+    return module
 
 
 def test_heat_and_quota_of_the_cpu():
