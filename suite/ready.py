@@ -24,6 +24,7 @@ from suite import (
     reproduce,
     stack,
 )
+from suite.ablation import Mechanism
 from suite.classify import Ending
 from suite.engines import WORKER, Engine
 from suite.engines.choose import Choice, choose
@@ -31,7 +32,6 @@ from suite.engines.local import Local
 from suite.engines.ready import container_ready
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.explain.ablation import Mechanism
 from suite.launch import launch
 from suite.levels import CACHE_VARIABLES
 from suite.question import question

@@ -17,12 +17,11 @@ from typing import Any
 
 import msgspec
 
-from suite import ceilings, classify, compile_counts, events, journal, levels, sample_record
+from suite import ceilings, classify, compile_counts, events, journal, levels, mechanism, sample_record
+from suite.ablation import Mechanism
 from suite.engines import Command, Engine
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.explain import mechanism
-from suite.explain.ablation import Mechanism
 from suite.launch import Launcher, Outcome, launch
 from suite.records import (
     Caches,

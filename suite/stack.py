@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
+from suite.ablation import Ablation, Mechanism, Role
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.explain.ablation import Ablation, Mechanism, Role
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from suite import levels, plan
-from suite.explain.ablation import Ablation, Mechanism, merged, together
+from suite.ablation import Ablation, Mechanism, merged, together
 from suite.explain.record import ArmKind
 from suite.ready import Ready
 from suite.records import Cell, Planned

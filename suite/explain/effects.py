@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suite import stats, steadiness
+from suite.ablation import Ablation, Mechanism
 from suite.explain import intervals, precision
-from suite.explain.ablation import Ablation, Mechanism
 from suite.records import COLD_PHASES, Cell, Sample
 from suite.rows import Count, count
 from suite.stats import Estimate

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from suite.explain.ablation import Ablation, Mechanism
+from suite.ablation import Ablation, Mechanism
 from suite.levels import CACHE, FLAGGED
 from suite.records import Cell
 from suite.stack import Definition, Target

@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from suite import bench, claim, journal, progress, ready
+from suite.ablation import Ablation
 from suite.bench import Bench
 from suite.explain import arms as arms_module
-from suite.explain.ablation import Ablation
 from suite.explain.arms import Arm
 from suite.explain.record import Experiment, ExperimentArm
 from suite.journal import Journal

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from suite import migrate
-from suite.explain.ablation import Ablation
+from suite.ablation import Ablation
 from suite.journal import EXPERIMENT, Unreadable
 from suite.records import SCHEMA, from_json
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from suite import bench, journal, progress, ready, stack
 from suite import words as words_module
+from suite.ablation import Ablation
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
 from suite.explain import arms, document, explanation, general, measuring, sheet
-from suite.explain.ablation import Ablation
 from suite.explain.explanation import Explanation
 
 #: What is measured where a word does not say.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Width of every figure, in points: that of a phone's screen less its margins, so that 10 points stay 10.
 WIDTH = 360.0
+#: Margin at the right for what :func:`at_the_end` writes, in points.
+END = 58.0
 
 
 def figure(
@@ -57,6 +59,19 @@ def logarithmic_seconds(axes: Axes, name: Literal["x", "y"], limits: tuple[float
     axis.set_major_formatter(FuncFormatter(lambda value, _: round_seconds(value)))
     axes.grid(axis=name)
     axes.tick_params(length=0)
+
+
+def at_the_end(axes: Axes, level: float, text: str) -> None:
+    """Write a row's number at the right, in the margin ``END``: numbers of all rows end below each other."""
+    axes.annotate(
+        text,
+        (1.0, level),
+        xycoords=("axes fraction", "data"),
+        xytext=(END - 4, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+    )
 
 
 def round_seconds(value: float) -> str:

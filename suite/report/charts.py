@@ -77,20 +77,12 @@ def against_n(lines: Sequence[Line], shapes: Sequence[int], limits: tuple[float,
 def phases(drawn: Waterfall) -> Figure:
     """Draw the phases of one process up to its first result, each where it was, its length in words beside it."""
     steps = drawn.steps
-    figure, axes = common.figure(30 + 19 * len(steps), left=96, right=58, top=4, bottom=26)
+    figure, axes = common.figure(30 + 19 * len(steps), left=96, right=common.END, top=4, bottom=26)
     for place, step in enumerate(steps):
         colour = {"process": PROCESS, "shape": COLD, "untimed": UNTIMED}[step.kind]
         bars = [(begin, end - begin) for begin, end in step.intervals]
         axes.broken_barh(bars, (place - 0.36, 0.72), facecolor=colour, edgecolor=colour, linewidth=0.6)
-        axes.annotate(
-            _signed(step.total_s),
-            (1.0, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(54, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-        )
+        common.at_the_end(axes, place, _signed(step.total_s))
     axes.set_xlim(0, drawn.first_result_s)
     axes.set_ylim(len(steps) - 0.5, -0.5)
     axes.set_yticks(range(len(steps)), [step.name for step in steps])

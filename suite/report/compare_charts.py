@@ -158,21 +158,13 @@ def part(step: Step) -> str:
 
 def first_results(drawn: Sequence[tuple[str, Waterfall]], most: float) -> Figure:
     """Draw the phases of each stack's median process up to its first result, all on one scale."""
-    figure, axes = common.figure(34 + 26 * len(drawn), left=NAMES, right=58, bottom=26)
+    figure, axes = common.figure(34 + 26 * len(drawn), left=NAMES, right=common.END, bottom=26)
     for place, (_, found) in enumerate(drawn):
         for step in found.steps:
             colour = PARTS[part(step)]
             bars = [(begin, end - begin) for begin, end in step.intervals]
             axes.broken_barh(bars, (place - 0.34, 0.68), facecolor=colour, edgecolor=PAPER, linewidth=0.4)
-        axes.annotate(
-            units.seconds(found.first_result_s),
-            (1.0, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(54, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-        )
+        common.at_the_end(axes, place, units.seconds(found.first_result_s))
     axes.set_xlim(0, most)
     _rows(axes, [name for name, _ in drawn])
     linear_seconds(axes, most)

@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from suite import levels, rows, stack
-from suite.explain import ablation, arms, causes, general, intervals
-from suite.explain.ablation import Ablation, Mechanism
+from suite import ablation, levels, rows, stack
+from suite.ablation import Ablation, Mechanism
+from suite.explain import arms, causes, general, intervals
 from suite.explain.account import Cause, account, interaction
 from suite.explain.break_even import break_even
 from suite.explain.effects import Effect
-from suite.explain.mechanism import matches
+from suite.mechanism import matches
 from tests.unit.test_explain_synthetic import TUNING
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from suite.ablation import Mechanism
 from suite.events import Events
-from suite.explain.ablation import Mechanism
 from suite.records import COLD_PHASES, Sample
 
 #: No more of a file is read: a log of this length has long said what it says.
@@ -24,7 +24,7 @@ def counts(wanted: Mapping[str, Mechanism], sample: Sample, told: Events, folder
 
 
 def count(wanted: Mechanism, sample: Sample, told: Events, folder: Path) -> float | None:
-    """Return how often a sample shows one mechanism; see :class:`suite.explain.ablation.Mechanism`."""
+    """Return how often a sample shows one mechanism; see :class:`suite.ablation.Mechanism`."""
     phases = wanted.phases or list(COLD_PHASES)
     if wanted.kind == "stderr":
         return _said(wanted, told, folder / "stderr.txt", phases)
