@@ -179,7 +179,9 @@ def test_an_arm_that_keeps_its_caches_keeps_those_alone_that_it_is_about():
     assert folder_in(tuning.name, "ablation", tuning) == kept
     assert folder_in(driver.name, "ablation", driver) == emptied
     assert folder_in("all together", "together", ablation.together([tuning, driver])) == kept
-    assert folder_in("second shape", "ablation", general.SECOND_SHAPE) == kept  # each sample has a folder of its own
+    assert (
+        folder_in("second shape", "ablation", general.SECOND_SHAPE) == kept
+    )  # each sample has a folder of its own
     assert folder_in("unablated", "unablated", None) == kept
 
 
