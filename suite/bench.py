@@ -166,8 +166,12 @@ class Bench:
             if cell_id in other._settled:
                 self._settled[cell_id] = other._settled[cell_id]
 
+    def has(self, planned: Planned) -> bool:
+        """Tell whether an earlier session has taken a planned sample."""
+        return planned.id in self._taken
+
     def _open(self, planned: Planned) -> bool:
-        return planned.id not in self._taken
+        return not self.has(planned)
 
     def _probe(self, planned: Planned) -> Sample:
         if planned.id in self._taken:  # asked anew in every session: the machine may have changed

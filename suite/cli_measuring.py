@@ -132,7 +132,7 @@ def compare(**given: str | None) -> Exit:
 
 
 @click.command()
-@with_words(*(name for name in WORDS if name not in ("repeats", "resume", "profile", "level")), *OF_EXPLAIN)
+@with_words(*(name for name in WORDS if name not in ("repeats", "profile", "level")), *OF_EXPLAIN)
 def explain(**given: str | None) -> Exit:
     """Say what a cell's first run was spent on, by taking one thing away at a time in fresh processes.
 

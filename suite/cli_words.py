@@ -27,7 +27,7 @@ WORDS: dict[str, str] = {
     "build_args": "Arguments of the Dockerfile, should the image have to be built: A=x B=y.",
     "budget": "Seconds for the whole run. Default: 600 in quick.",
     "timeout": "Seconds for one sample. Default: 300.",
-    "resume": "Folder of a run or comparison that ended early: finish what is missing.",
+    "resume": "Folder of what ended early (a run, comparison or explanation): finish what is missing.",
     "out": "Folder for results. Default: results.",
     "python": "The stack's Python: a minor (3.7) or an interpreter's path.",
     "wheels": "cpu or cuda. Default: cuda where an NVIDIA driver is present.",

@@ -11,7 +11,7 @@ from typing import Any
 from suite import journal, words
 from suite.errors import SuiteError
 from suite.exits import Exit
-from suite.records import Run, Sample
+from suite.records import Planned, Run, Sample
 
 #: What may be said beside RESUME=: where the same things are, not what is measured.
 MAY_BE_GIVEN = ("resume", "stack", "python", "out")
@@ -71,10 +71,7 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
         raise SuiteError(Exit.USAGE, f"RESUME={folder}: {error}", "Name the folder of a run.") from error
     if run.protocol != "isolated" or run.arm:
         what = f"RESUME={folder}: only a run of bench can be gone on with"
-        # An arm of a comparison is finished with the others, interleaved.
-        compared = run.arm and (folder.parent / journal.COMPARISON).is_file()
-        whole = f"make compare RESUME={folder.parent}" if compared else "Run it again as a whole."
-        raise SuiteError(Exit.USAGE, what, whole)
+        raise SuiteError(Exit.USAGE, what, _with_the_others(folder, run) or "Run it again as a whole.")
     if not run.words:
         what = f"RESUME={folder}: an earlier version wrote it, which did not keep its words"
         raise SuiteError(Exit.USAGE, what, "Run it again as a whole.")
@@ -88,6 +85,50 @@ def read(folder: Path, given: Mapping[str, str | None]) -> Earlier:
         raise SuiteError(Exit.USAGE, what, f"STACK={run.stack['name']}")
     samples, _ = journal.read_samples(folder)
     return Earlier(folder, run, samples, next_session(samples))
+
+
+def _with_the_others(folder: Path, run: Run) -> str:
+    """Return the command that finishes an arm together with the others, interleaved; "" where there are none."""
+    if run.arm and (folder.parent / journal.COMPARISON).is_file():
+        return f"make compare RESUME={folder.parent}"
+    if run.arm and (folder.parent / journal.EXPERIMENT).is_file():
+        return f"make explain STACK={run.stack['name']} RESUME={folder.parent}"
+    return ""
+
+
+def read_arms(folders: Sequence[Path]) -> list[Earlier]:
+    """Read runs that are measured interleaved, all with the number of the session that now begins.
+
+    Raises :class:`suite.journal.Unreadable`.
+    """
+    arms = []
+    for folder in folders:
+        samples, _ = journal.read_samples(folder)
+        arms.append(Earlier(folder, journal.read_run(folder), samples, next_session(samples)))
+    return one_session(arms)
+
+
+def one_session(arms: Sequence[Earlier]) -> list[Earlier]:
+    """Return the arms with the number of the session that now begins: the same for all, though one has no sample."""
+    session = max(arm.session for arm in arms)
+    return [replace(arm, session=session) for arm in arms]
+
+
+def in_order(folder: Path, arms: Sequence[Earlier], order: Sequence[tuple[int, str]]) -> list[tuple[int, Planned]]:
+    """Return every planned sample with the number of its arm, in the order that was planned.
+
+    Raises
+    ------
+    SuiteError
+        USAGE where the order names what the arms' plans have not, or the reverse.
+    """
+    for number, arm in enumerate(arms):
+        ordered = sorted(name for place, name in order if place == number)
+        if ordered != sorted(each.id for each in arm.run.plan.planned):
+            what = f"RESUME={folder}: its order is not that of the plan of {arm.run.arm}"
+            raise SuiteError(Exit.USAGE, what, "Measure it again as a whole.")
+    by_id = [{each.id: each for each in arm.run.plan.planned} for arm in arms]
+    return [(number, by_id[number][name]) for number, name in order]
 
 
 def read_again(earlier: Earlier) -> Earlier:

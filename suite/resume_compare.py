@@ -34,12 +34,11 @@ class EarlierComparison:
 
     def order(self) -> list[tuple[int, Planned]]:
         """Return every planned sample with the number of its arm, in the order that was planned."""
-        by_id = [{each.id: each for each in arm.run.plan.planned} for arm in self.arms]
-        return [(number, by_id[number][name]) for number, name in self.comparison.order]
+        return resume.in_order(self.folder, self.arms, self.comparison.order)
 
     def read_again(self) -> EarlierComparison:
         """Return the same as its folders tell it now that no other process can add to them."""
-        return replace(self, arms=_one_session([resume.read_again(arm) for arm in self.arms]))
+        return replace(self, arms=resume.one_session([resume.read_again(arm) for arm in self.arms]))
 
 
 def read(folder: Path, given: Mapping[str, str | None]) -> EarlierComparison:
@@ -54,7 +53,7 @@ def read(folder: Path, given: Mapping[str, str | None]) -> EarlierComparison:
     folder = folder.expanduser().absolute()  # workers run elsewhere
     try:
         comparison = selftest.read(folder)
-        arms = [_arm(folder / arm.folder) for arm in comparison.arms]
+        arms = resume.read_arms([folder / arm.folder for arm in comparison.arms])
     except journal.Unreadable as error:
         raise SuiteError(Exit.USAGE, f"RESUME={folder}: {error}", "Name the folder of a comparison.") from error
     if comparison.kind != "compare":
@@ -63,37 +62,14 @@ def read(folder: Path, given: Mapping[str, str | None]) -> EarlierComparison:
     if not comparison.order:
         what = f"RESUME={folder}: it compares stored runs, nothing of it was to be measured"
         raise SuiteError(Exit.USAGE, what, "make compare RUNS=... compares them again.")
-    found = EarlierComparison(folder, comparison, _one_session(arms))
-    _check_plan(found)
+    found = EarlierComparison(folder, comparison, arms)
+    found.order()
     for name, value in given.items():
         if value and name not in MAY_BE_GIVEN and _contradicts(found, name, value):
             kept = comparison.words.get(name) or "its default"
             what = f"{name.upper()}={value}: the plan of {folder} has {kept}"
             raise SuiteError(Exit.USAGE, what, "RESUME= finishes a plan as it is; leave the other words out.")
     return found
-
-
-def _arm(folder: Path) -> Earlier:
-    run = journal.read_run(folder)
-    samples, _ = journal.read_samples(folder)
-    return Earlier(folder, run, samples, resume.next_session(samples))
-
-
-def _one_session(arms: list[Earlier]) -> list[Earlier]:
-    """Return the arms with the number of the session that now begins: the same for all, though one has no sample."""
-    session = max(arm.session for arm in arms)
-    return [replace(arm, session=session) for arm in arms]
-
-
-def _check_plan(found: EarlierComparison) -> None:
-    """Refuse a comparison whose order names what its arms' plans have not, or the reverse."""
-    for number, arm in enumerate(found.arms):
-        ordered = sorted(name for place, name in found.comparison.order if place == number)
-        if ordered != sorted(each.id for each in arm.run.plan.planned):
-            what = (
-                f"RESUME={found.folder}: its order is not that of the plan of {found.comparison.arms[number].name}"
-            )
-            raise SuiteError(Exit.USAGE, what, "Measure it again as a whole.")
 
 
 def _contradicts(found: EarlierComparison, name: str, value: str) -> bool:

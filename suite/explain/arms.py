@@ -12,9 +12,9 @@ import msgspec
 
 from suite import levels, plan
 from suite.ablation import Ablation, Mechanism, merged, together
-from suite.explain.record import ArmKind
+from suite.explain.record import ArmKind, Experiment
 from suite.ready import Ready
-from suite.records import Cell, Planned
+from suite.records import Cell, Planned, Run
 from suite.stack import Stack
 
 UNABLATED = "unablated"
@@ -120,9 +120,24 @@ def _cells_of(target: str, placement: str, like: Sequence[Cell], chosen: Stack) 
     )
 
 
-def made_for(arm: Arm, made: Ready, ablations: Sequence[Ablation]) -> Ready:
-    """Return the stack, ready to be measured as this arm; ``ablations`` are all that the arms stand for."""
+def kept(experiment: Experiment, runs: Sequence[Run]) -> list[Arm]:
+    """Return the arms that an explanation was begun with, by its own record and its arms' runs."""
+    return [
+        Arm(
+            each.name,
+            each.kind,
+            run.plan.cells,
+            fresh=any(planned.kind == "fresh" for planned in run.plan.planned),
+            ablation=each.ablation,
+        )
+        for each, run in zip(experiment.arms, runs, strict=True)
+    ]
+
+
+def made_for(arm: Arm, made: Ready, every: Sequence[Arm]) -> Ready:
+    """Return the stack, ready to be measured as this arm, one of ``every``: the signs of all are looked for in each."""
     environment: dict[str, str] = {}
+    ablations = [each.ablation for each in every if each.kind == "ablation" and each.ablation is not None]
     for each in ablations:
         environment = merged(environment, _watched(each, arm))
     if arm.ablation is not None:

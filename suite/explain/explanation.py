@@ -73,6 +73,8 @@ class Explanation:
     cells: Sequence[Explained]
     notes: Sequence[str] = ()
     missing: int = 0
+    sessions: int = 1
+    """In how many sessions it was measured: RESUME= adds one."""
 
 
 def read(folder: Path) -> Explanation:
@@ -104,6 +106,7 @@ def explain(
         [_explained(cell, experiment, runs, samples) for cell in cells],
         [*notes, *_tag_notes(samples)],
         missing,
+        1 + max((sample.session for each in samples.values() for sample in each), default=0),
     )
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from suite import bench, claim, journal, progress, ready
-from suite.ablation import Ablation
+from suite import bench, claim, journal, progress, ready, resume
 from suite.bench import Bench
 from suite.explain import arms as arms_module
 from suite.explain.arms import Arm
 from suite.explain.record import Experiment, ExperimentArm
+from suite.explain.resume import EarlierExplanation
 from suite.journal import Journal
 from suite.ready import Ready
-from suite.records import Planned, to_json
+from suite.records import Planned, Run, to_json
 from suite.watch import Watch
 
 KIND = "explain"
@@ -36,14 +36,17 @@ class Measured:
 def measure(
     made: Ready,
     planned_arms: Sequence[Arm],
-    ablations: Sequence[Ablation],
     environ: Mapping[str, str],
     command: Sequence[str],
+    given: Mapping[str, str],
 ) -> Measured:
-    """Measure all arms in one interleaved order. Raises SuiteError as the run of one stack does."""
+    """Measure all arms in one interleaved order; ``given``: the words to keep, by which RESUME= goes on.
+
+    Raises SuiteError as the run of one stack does.
+    """
     words, seed = made.words, secrets.randbelow(2**32)
     order = arms_module.schedule(planned_arms, words.samples, seed)
-    every = [arms_module.made_for(arm, made, ablations) for arm in planned_arms]
+    every = [arms_module.made_for(arm, made, planned_arms) for arm in planned_arms]
     runs = []
     for number, (arm, each) in enumerate(zip(planned_arms, every, strict=True)):
         mine = [planned for which, planned in order if which == number]
@@ -60,25 +63,67 @@ def measure(
             for arm, run in zip(planned_arms, runs, strict=True)
         ],
         order=[(number, planned.id) for number, planned in order],
-        words=dict(words.given),
+        words=dict(given),
     )
     folder = words.out / KIND / experiment.id
     with contextlib.ExitStack() as held:
-        for run in [each for each in runs if claim.wanted(each)][:1]:
-            held.enter_context(claim.gpus(run))
+        _claim(runs, held)
         logs = [Journal.create(folder / arm.folder, run) for arm, run in zip(planned_arms, runs, strict=True)]
         for log in logs:
             held.callback(log.close)
         journal.write_atomically(folder / journal.EXPERIMENT, to_json(experiment, indent=1) + "\n")
         watch = held.enter_context(Watch(environ))
         benches = [
-            Bench(run, each.setting(run, folder / arm.folder, watch), log, watch, alone=False)
-            for arm, each, run, log in zip(planned_arms, every, runs, logs, strict=True)
+            Bench(run, each.setting(run, log.folder, watch), log, watch, alone=False)
+            for each, run, log in zip(every, runs, logs, strict=True)
         ]
-        _carry_out(planned_arms, benches, order)
-        interrupted = watch.tripped()
-        for each_bench in benches:
-            each_bench.setting.caches.discard()
+        return _measured(folder, planned_arms, benches, order)
+
+
+def go_on(made: Ready, earlier: EarlierExplanation, environ: Mapping[str, str]) -> Measured:
+    """Measure what is missing of an explanation, in the order that was planned; ``made``: its stack, ready again.
+
+    Raises
+    ------
+    SuiteError
+        As :func:`measure` does; NOT_PREPARED where what identifies an arm has changed, before anything is measured, or
+        where another process is measuring into one of them.
+    """
+    runs = [arm.run for arm in earlier.arms]
+    planned_arms = arms_module.kept(earlier.experiment, runs)
+    every = [arms_module.made_for(arm, made, planned_arms) for arm in planned_arms]
+    for run, each in zip(runs, every, strict=True):
+        resume.check_identity(run, each.record(run.plan, run.command, arm=run.arm))
+    with contextlib.ExitStack() as held:
+        _claim(runs, held)
+        logs = []
+        for arm in earlier.arms:
+            logs.append(Journal.reopen(arm.folder))
+            held.callback(logs[-1].close)
+        earlier = earlier.read_again()
+        watch = held.enter_context(Watch(environ))
+        benches = []
+        for arm, each, log in zip(earlier.arms, every, logs, strict=True):
+            setting = each.setting(arm.run, arm.folder, watch, arm.session)
+            setting.caches.recover(setting.raw, arm.run.plan.cells)
+            benches.append(Bench(arm.run, setting, log, watch, taken=arm.samples, alone=False))
+        return _measured(earlier.folder, planned_arms, benches, earlier.order())
+
+
+def _claim(runs: Sequence[Run], held: contextlib.ExitStack) -> None:
+    """Claim the GPUs: all arms use those of the first that uses any."""
+    for run in [each for each in runs if claim.wanted(each)][:1]:
+        held.enter_context(claim.gpus(run))
+
+
+def _measured(
+    folder: Path, planned_arms: Sequence[Arm], benches: list[Bench], order: Sequence[tuple[int, Planned]]
+) -> Measured:
+    _carry_out(planned_arms, benches, order)
+    interrupted = benches[0].watch.tripped()
+    if not interrupted:
+        for each in benches:
+            each.setting.caches.discard()  # RESUME= may still need them
     return Measured(folder, benches, interrupted)
 
 
@@ -89,8 +134,10 @@ def _carry_out(
     pilots = [each for each in order if each[1].kind == "pilot"]
     rest = [each for each in order if each[1].kind not in ("probe", "pilot")]
     names = ", ".join(arm.name for arm in planned_arms)
+    taken = sum(1 for number, planned in [*pilots, *rest] if benches[number].has(planned))
     progress.say(
         f"plan: {len(planned_arms)} arms ({names}); {len(pilots)} pilots and {len(rest)} samples, each its own process"
+        + (f"; {taken} of them were taken before" if taken else "")
     )
     sample = benches[0].step(order[0][1])
     if sample is not None and sample.status == "interrupted":

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from suite import migrate
+from suite import bounded, migrate
 from suite.ablation import Ablation
 from suite.journal import EXPERIMENT, Unreadable
 from suite.records import SCHEMA, from_json
@@ -31,7 +31,10 @@ class ExperimentArm(msgspec.Struct, frozen=True):
 
 
 class Experiment(msgspec.Struct, frozen=True):
-    """What was measured: the arms, and the order in which all samples ran (number of the arm, id of the sample)."""
+    """What was measured: the arms, and the order in which all samples ran (number of the arm, id of the sample).
+
+    ``words``: those that were given, and SAMPLES, BUDGET, SHAPES and TARGETS whether given or not.
+    """
 
     id: str
     created_utc: str
@@ -47,7 +50,7 @@ def read(folder: Path) -> Experiment:
     """Read experiment.json. Raises :class:`suite.journal.Unreadable`."""
     path = folder / EXPERIMENT
     try:
-        return msgspec.convert(migrate.to_current(from_json(path.read_bytes())), Experiment)
+        return msgspec.convert(migrate.to_current(from_json(bounded.whole(path))), Experiment)
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from error
     except ValueError as error:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from suite.ablation import Ablation
 from suite.engines import WORKER
 from suite.errors import SuiteError
 from suite.exits import Exit, first_that_applies
-from suite.explain import arms, document, explanation, general, measuring, sheet
+from suite.explain import arms, document, explanation, general, measuring, resume, sheet
 from suite.explain.explanation import Explanation
 
 #: What is measured where a word does not say.
@@ -31,10 +32,15 @@ def run(
     stacks: Path = stack.STACKS,
     recording: Path | None = None,
 ) -> tuple[Exit, Path]:
-    """Measure why the first run of some cells is slow, and print the sheet.
+    """Measure why the first run of some cells is slow, or what is missing of that (RESUME=), and print the sheet.
 
     Returns the exit code and the explanation's folder. Raises SuiteError as ``bench`` does.
     """
+    if given.get("resume"):
+        earlier = resume.read(Path(str(given["resume"])), given)
+        asked = words_module.parse(earlier.words(given))
+        made = ready.make_ready(asked, environ, worker=worker, stacks=stacks, recording=recording)
+        return _ended(measuring.go_on(made, earlier, environ), report)
     made = ready.make_ready(with_defaults(given), environ, worker=worker, stacks=stacks, recording=recording)
     cells = made.cells if made.words.placement == "all" else arms.default_placements(made.cells)
     if not cells:
@@ -43,10 +49,20 @@ def run(
     made = dataclasses.replace(made, cells=cells)
     ablations = named(given.get("ablations"), general.ablations(made.chosen.definition, cells))
     planned = arms.arms(cells, made.chosen, ablations)
-    measured = measuring.measure(made, planned, ablations, environ, command)
-    text, _ = derive(measured.folder)
+    kept = dict(made.words.given)
+    if given.get(resume.OWN_WORD):
+        kept[resume.OWN_WORD] = str(given[resume.OWN_WORD])
+    return _ended(measuring.measure(made, planned, environ, command, kept), report)
+
+
+def _ended(measured: measuring.Measured, report: Callable[[str], None]) -> tuple[Exit, Path]:
+    text, found = derive(measured.folder)
     report(text)
     progress.say_where(measured.folder, measured.interrupted)
+    if measured.interrupted:
+        stack_name = found.runs[found.experiment.arms[0].name].stack["name"]
+        progress.say("what is missing is taken by:")
+        progress.say_line(f"make explain STACK={stack_name} RESUME={shlex.quote(progress.shown(measured.folder))}")
     return _exit(measured), measured.folder
 
 
@@ -68,7 +84,7 @@ def named(word: str | None, there: Sequence[Ablation]) -> list[Ablation]:
 
 def with_defaults(given: Mapping[str, str | None]) -> words_module.Words:
     """Return the words of one explanation: XLA's CPU target, one shape, SAMPLES blocks where nothing else is said."""
-    asked = {name: value for name, value in given.items() if name != "ablations"}
+    asked = {name: value for name, value in given.items() if name != resume.OWN_WORD}
     asked["samples"] = given.get("samples") or str(SAMPLES)
     asked["budget"] = given.get("budget") or str(BUDGET_S)
     asked["shapes"] = given.get("shapes") or str(SHAPE)

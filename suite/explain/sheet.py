@@ -29,6 +29,8 @@ def _heading(explanation: Explanation, markdown: bool) -> str:
         f"explanation {experiment.id}: {arms} arms, {run.plan.samples} blocks of fresh processes, interleaved",
         *heading_of_machine(run),
     ]
+    if explanation.sessions > 1:
+        lines.append(f"measured in {explanation.sessions} sessions (RESUME=)")
     if explanation.missing:
         lines.append(f"PARTIAL: it ended before {explanation.missing} planned samples were taken")
     if markdown:
