@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from suite.explain.document import Document
+from suite.explain.record import Experiment
 from suite.records import SCHEMA, Comparison, Run, Sample
 from suite.stack import ROOT
 from suite.usable import LONGEST_S, SHORTEST_S
@@ -30,6 +32,8 @@ DOCUMENTS: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "run": (Run, "`run.json`"),
     "sample": (Sample, "`samples.jsonl`"),
     "comparison": (Comparison, "`comparison.json`"),
+    "experiment": (Experiment, "`experiment.json`"),
+    "explain": (Document, "`explain.json`"),
 }
 
 #: By model, what docs/values.md calls it in the table of parts.
@@ -37,6 +41,9 @@ PARTS = {
     **{"Plan": "plan", "Cell": "cell", "Planned": "planned", "Reason": "reason", "Interval": "phase"},
     **{"Warm": "warm", "Compiles": "compiles", "Proof": "proof", "Pair": "pair", "Caches": "caches"},
     **{"Arm": "arm", "Judging": "judging", "DeviceClock": "device_clock"},
+    **{"ExperimentArm": "arm", "NamedArm": "arm", "Ablation": "ablation", "Mechanism": "mechanism"},
+    **{"Explained": "explained", "Count": "count", "Estimate": "estimate", "Account": "account", "Entry": "entry"},
+    **{"Effect": "effect", "Instead": "instead", "BreakEven": "break_even"},
 }
 
 #: Times that a clock read between two moments: what is shorter or longer is no measurement (:mod:`suite.usable`).

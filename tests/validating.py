@@ -12,6 +12,7 @@ import jsonschema
 
 from suite import journal, migrate, schemas
 from suite.collect import COMPARISON, comparison_folders, run_folders
+from suite.explain import run as explaining
 
 
 @functools.cache
@@ -25,8 +26,9 @@ def faults(name: str, document: Any) -> list[str]:
 
 
 def problems_below(tree: Path) -> tuple[int, list[str]]:
-    """Hold every run and comparison below a folder against the schemas; return how many documents, and the faults.
+    """Hold every run, comparison and explanation below a folder against the schemas.
 
+    Returns how many documents they have, and the faults.
     What an earlier version wrote is migrated first, as every reader does.
     """
     documents: list[tuple[str, str, Any]] = []
@@ -36,6 +38,17 @@ def problems_below(tree: Path) -> tuple[int, list[str]]:
         documents += [("sample", f"{folder} line {k}", json.loads(line)) for k, line in enumerate(lines, 1)]
     for folder in comparison_folders(tree):
         documents.append(("comparison", f"{folder}", json.loads((folder / COMPARISON).read_bytes())))
+    for path in sorted(tree.rglob(journal.EXPERIMENT)):
+        documents.append(("experiment", f"{path}", json.loads(path.read_bytes())))
+        derived = path.with_name(explaining.JSON)
+        if derived.exists():
+            documents.append(("explain", f"{derived}", json.loads(derived.read_bytes())))
+        for run in sorted(path.parent.glob(f"*/{journal.RUN}")):
+            documents.append(("run", f"{run}", json.loads(run.read_bytes())))
+            lines = run.with_name(journal.SAMPLES).read_bytes().splitlines()
+            documents += [
+                ("sample", f"{run.parent} line {k}", json.loads(line)) for k, line in enumerate(lines, 1)
+            ]
     return len(documents), [
         f"{where}: {fault}" for name, where, each in documents for fault in faults(name, migrate.to_current(each))
     ]

@@ -4,15 +4,23 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from suite import journal
 from suite.engines import WORKER
 from suite.exits import Exit
 from suite.explain import run as explaining
 from suite.explain.explanation import Explained
+from suite.stack import ROOT
 from tests.integration.harness import plant
+from tests.unit.test_explain_resume import check_whole
+from tests.validating import problems_below
 
 pytestmark = pytest.mark.real
 
@@ -38,6 +46,7 @@ def explained(out: Path, worker: Path) -> tuple[Explained, str]:
     more = {"ablations": "second-shape,same-shape-again", "out": str(out)}
     code, folder = explaining.run({**given, **more}, os.environ, ["explain"], texts.append, worker=worker)
     assert code is Exit.DONE
+    assert problems_below(folder)[1] == []
     return explaining.derive(folder)[1].cells[0], texts[0]
 
 
@@ -50,3 +59,27 @@ def test_a_compile_is_found_and_a_hidden_sleep_is_unattributed(made, tmp_path):
     assert slept.account.unattributed_s.centre > 0.95
     assert slept.account.unattributed_s.centre < 1.15
     assert slept.account.unattributed.low > 0.8 and "unattributed" in text
+
+
+def taken(out: Path) -> int:
+    """Return how many lines all arms' journals hold together."""
+    return sum(len(path.read_bytes().splitlines()) for path in out.glob(f"explain/*/*/{journal.SAMPLES}"))
+
+
+def test_what_was_killed_is_finished(made, tmp_path):
+    """Fault: after SIGKILL of the command RESUME= measures real workers otherwise than the first session did."""
+    command = [sys.executable, "-m", "suite", "explain", "--stack", "tf1.14-cuda10", "--engine", "local"]
+    command += ["--samples", "3", "--ablations", "second-shape", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline_s = time.monotonic() + 240
+    while taken(tmp_path) < 8 and process.poll() is None and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert 8 <= taken(tmp_path) < 18
+    [folder] = (tmp_path / "explain").iterdir()
+    texts: list[str] = []
+    code, kept = explaining.run({"resume": str(folder)}, os.environ, ["explain"], texts.append)
+    assert code is Exit.DONE and kept == folder and "PARTIAL" not in texts[0]
+    check_whole(folder)
+    assert problems_below(folder)[1] == []

@@ -28,7 +28,9 @@ def test_the_committed_files_are_what_the_code_gives(tmp_path):
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     kept = {path.name: path.read_bytes() for path in schemas.FOLDER.glob("*.json")}
     assert kept == made, "python -m suite.schemas makes them again"
-    assert sorted(kept) == ["comparison.schema.json", "run.schema.json", "sample.schema.json"]
+    assert sorted(kept) == [
+        f"{name}.schema.json" for name in ("comparison", "experiment", "explain", "run", "sample")
+    ]
 
 
 @pytest.mark.parametrize("name", schemas.DOCUMENTS)
@@ -181,4 +183,4 @@ def test_the_page_s_own_example_runs(monkeypatch):
     [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(ROOT)
     exec(compile(code, "README", "exec"), {"__name__": "example"})
-    assert json.dumps(sorted(schemas.DOCUMENTS)) == '["comparison", "run", "sample"]'
+    assert json.dumps(sorted(schemas.DOCUMENTS)) == '["comparison", "experiment", "explain", "run", "sample"]'
