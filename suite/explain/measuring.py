@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from suite import bench, claim, journal, progress, ready, resume
 from suite.bench import Bench
+from suite.errors import SuiteError
+from suite.exits import Exit
 from suite.explain import arms as arms_module
 from suite.explain.arms import Arm
 from suite.explain.record import Experiment, ExperimentArm
@@ -119,12 +122,23 @@ def _claim(runs: Sequence[Run], held: contextlib.ExitStack) -> None:
 def _measured(
     folder: Path, planned_arms: Sequence[Arm], benches: list[Bench], order: Sequence[tuple[int, Planned]]
 ) -> Measured:
-    _carry_out(planned_arms, benches, order)
+    try:
+        _carry_out(planned_arms, benches, order)
+    except SuiteError as error:
+        if error.exit_code is Exit.CELLS_FAILED:  # a full disk, say
+            say_how_to_go_on(folder, benches[0].run)
+        raise
     interrupted = benches[0].watch.tripped()
     if not interrupted:
         for each in benches:
             each.setting.caches.discard()  # RESUME= may still need them
     return Measured(folder, benches, interrupted)
+
+
+def say_how_to_go_on(folder: Path, run: Run) -> None:
+    """Say by which command an explanation that ended early is finished; ``run`` is one of its arms."""
+    progress.say("what is missing is taken by:")
+    progress.say_line(f"make explain STACK={run.stack['name']} RESUME={shlex.quote(progress.shown(folder))}")
 
 
 def _carry_out(

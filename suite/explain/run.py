@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -56,13 +55,11 @@ def run(
 
 
 def _ended(measured: measuring.Measured, report: Callable[[str], None]) -> tuple[Exit, Path]:
-    text, found = derive(measured.folder)
+    text, _ = derive(measured.folder)
     report(text)
     progress.say_where(measured.folder, measured.interrupted)
     if measured.interrupted:
-        stack_name = found.runs[found.experiment.arms[0].name].stack["name"]
-        progress.say("what is missing is taken by:")
-        progress.say_line(f"make explain STACK={stack_name} RESUME={shlex.quote(progress.shown(measured.folder))}")
+        measuring.say_how_to_go_on(measured.folder, measured.benches[0].run)
     return _exit(measured), measured.folder
 
 

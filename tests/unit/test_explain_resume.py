@@ -130,6 +130,35 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, number):
     check_whole(folder)
 
 
+def test_a_full_disk_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    """Fault: an explanation that a full disk has ended is lost to whoever does not know its folder."""
+    append, count = journal.Journal.append, [0]
+
+    def full(log, sample):
+        count[0] += 1
+        if count[0] == 7:
+            raise SuiteError(Exit.CELLS_FAILED, f"{log.folder}: No space left on device")
+        append(log, sample)
+
+    monkeypatch.setattr(journal.Journal, "append", full)
+    with pytest.raises(SuiteError, match="No space left"):
+        explained(tmp_path, ARMS, **ASKED)
+    [command] = [line for line in capsys.readouterr().err.splitlines() if "RESUME=" in line]
+    folder = Path(shlex.split(command)[-1].removeprefix("RESUME="))
+    assert go_on(folder)[0] is Exit.DONE
+    check_whole(folder)
+
+
+def test_what_was_over_budget_stays_so(tmp_path):
+    """Fault: RESUME= measures half of a plan that BUDGET had left out, beside cells that say over_budget."""
+    done = explained(tmp_path, ARMS, **ASKED, budget="1")
+    before = {name: lines(done.folder / name) for name in FOLDERS}
+    assert {each["status"] for each in before["unablated"][1:]} == {"over_budget"}
+    go_on(done.folder)
+    check_whole(done.folder)
+    assert lines(done.folder / "unablated")[:-1] == before["unablated"]
+
+
 def test_what_a_kept_cache_holds_outlives_ctrl_c(tmp_path):
     """Fault: Ctrl-C empties the caches of an arm that keeps them, and RESUME= measures ``not_cold`` samples only."""
     arms = {"unablated": Arm(), "JIT-cache-kept": Arm()}
