@@ -37,6 +37,11 @@ class Arm:
     def folder(self) -> str:
         return self.ablation.slug if self.ablation else self.name.replace(" ", "-")
 
+    @property
+    def slug(self) -> str:
+        """The name as ABLATIONS= takes it."""
+        return self.folder.lower()
+
 
 def default_placements(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells of each target's first placement: the way that its stack lists first."""
@@ -46,8 +51,10 @@ def default_placements(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.placement == first[cell.target]]
 
 
-def arms(cells: Sequence[Cell], chosen: Stack, ablations: Sequence[Ablation]) -> list[Arm]:
-    """Return the arms for ``cells``, the unablated one first."""
+def arms(
+    cells: Sequence[Cell], chosen: Stack, ablations: Sequence[Ablation], others: Sequence[Arm] = ()
+) -> list[Arm]:
+    """Return the arms for ``cells``, the unablated one first, ``others`` (what could be used instead) last."""
     out = [Arm(UNABLATED, "unablated", list(cells), fresh=True)]
     taken = []
     for each in ablations:
@@ -58,7 +65,7 @@ def arms(cells: Sequence[Cell], chosen: Stack, ablations: Sequence[Ablation]) ->
     every = together(taken)
     if every is not None:
         out.append(Arm(every.name, "together", _under(every, cells, chosen), fresh=False, ablation=every))
-    return out + _instead(cells, chosen)
+    return [*out, *others]
 
 
 def _under(ablation: Ablation, cells: Sequence[Cell], chosen: Stack) -> list[Cell]:
@@ -84,7 +91,7 @@ def _has_jit_cache(cell: Cell, chosen: Stack) -> bool:
     return any(each.jit_cache for each in ways if each.placement == cell.placement)
 
 
-def _instead(cells: Sequence[Cell], chosen: Stack) -> list[Arm]:
+def instead(cells: Sequence[Cell], chosen: Stack) -> list[Arm]:
     """Return arms of the same targets' other placements, and of the plain targets beside those of XLA."""
     there = {(cell.target, cell.placement) for cell in cells}
     out = []

@@ -53,7 +53,8 @@ def measure(
     runs = []
     for number, (arm, each) in enumerate(zip(planned_arms, every, strict=True)):
         mine = [planned for which, planned in order if which == number]
-        share_s = words.budget_s / len(planned_arms)
+        # By samples, not by arms: an arm that has its first result measured, too, takes twice as long.
+        share_s = words.budget_s * len(mine) / len(order)
         its_plan = ready.bench_plan(words, arm.cells, mine, seed, budget_s=share_s)
         runs.append(each.record(its_plan, command, arm=arm.name))
     experiment = Experiment(

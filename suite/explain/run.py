@@ -46,8 +46,10 @@ def run(
         what = f"{made.chosen.name} has no such cell: {', '.join(made.words.targets)}"
         raise SuiteError(Exit.IMPOSSIBLE, what, "docker/<stack>/stack.toml lists a stack's placements.")
     made = dataclasses.replace(made, cells=cells)
-    ablations = named(given.get("ablations"), general.ablations(made.chosen.definition, cells))
-    planned = arms.arms(cells, made.chosen, ablations)
+    every = general.ablations(made.chosen.definition, cells)
+    instead = arms.instead(cells, made.chosen)
+    ablations = named(given.get("ablations"), every, [each.slug for each in instead])
+    planned = arms.arms(cells, made.chosen, ablations, named_arms(given.get("ablations"), instead))
     kept = dict(made.words.given)
     if given.get(resume.OWN_WORD):
         kept[resume.OWN_WORD] = str(given[resume.OWN_WORD])
@@ -63,8 +65,10 @@ def _ended(measured: measuring.Measured, report: Callable[[str], None]) -> tuple
     return _exit(measured), measured.folder
 
 
-def named(word: str | None, there: Sequence[Ablation]) -> list[Ablation]:
+def named(word: str | None, there: Sequence[Ablation], others: Sequence[str] = ()) -> list[Ablation]:
     """Return the ablations that ABLATIONS= names, by the names of their folders; all where it names none.
+
+    ``others``: what else it may name.
 
     Raises
     ------
@@ -74,9 +78,15 @@ def named(word: str | None, there: Sequence[Ablation]) -> list[Ablation]:
     wanted = words_module.listed(word)
     known = {each.slug: each for each in there}
     for each in wanted:
-        if each not in known:
-            raise SuiteError(Exit.USAGE, f"ABLATIONS={word}: {each!r} is none of {', '.join(known)}")
+        if each not in [*known, *others]:
+            raise SuiteError(Exit.USAGE, f"ABLATIONS={word}: {each!r} is none of {', '.join([*known, *others])}")
     return [each for each in there if not wanted or each.slug in wanted]
+
+
+def named_arms(word: str | None, instead: Sequence[arms.Arm]) -> list[arms.Arm]:
+    """Return which of what could be used instead is measured: what ABLATIONS= names, all where it names nothing."""
+    wanted = words_module.listed(word)
+    return [each for each in instead if not wanted or each.slug in wanted]
 
 
 def with_defaults(given: Mapping[str, str | None]) -> words_module.Words:

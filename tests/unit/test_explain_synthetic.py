@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from suite import collecting
+from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.explain import run as explaining
 from tests.explaining import Arm, explained
@@ -123,3 +124,18 @@ def test_every_arm_is_in_every_block(tmp_path):
     blocks = [{name for name, _ in order[begin : begin + many]} for begin in range(0, len(order), many)]
     assert blocks == [{each.name for each in done.explanation.experiment.arms}] * 3
     assert [name for name, _ in order[:many]] != [name for name, _ in order[many : 2 * many]]
+
+
+def test_what_ablations_names_is_all_that_is_measured(tmp_path):
+    """Fault: a third of a GPU's minutes goes to plain targets that nobody asked for, in shares that fit no arm."""
+    done = explained(
+        tmp_path, {}, targets="XLA_GPU", ablations="autotuning-off,plain-gpu", samples="2", budget="900"
+    )
+    arms = done.explanation.experiment.arms
+    assert [each.name for each in arms] == ["unablated", "autotuning off", "plain GPU"]
+    plans = {name: run.plan for name, run in done.explanation.runs.items()}
+    assert sum(each.budget_s for each in plans.values()) == pytest.approx(900)
+    per_sample = {round(each.budget_s / len(each.planned), 6) for each in plans.values()}
+    assert len(per_sample) == 1
+    with pytest.raises(SuiteError, match="is none of .*plain-gpu"):
+        explained(tmp_path, {}, targets="XLA_GPU", ablations="plain-tpu")
