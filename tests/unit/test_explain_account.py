@@ -188,6 +188,11 @@ def test_an_arm_that_keeps_its_caches_keeps_those_alone_that_it_is_about():
         folder_in("second shape", "ablation", general.SECOND_SHAPE) == kept
     )  # each sample has a folder of its own
     assert folder_in("unablated", "unablated", None) == kept
+    # And the other way round: PTX that is compiled no more is no tuning.
+    own = arms.Arm(tuning.name, "ablation", [], fresh=False, ablation=tuning)
+    assert arms._driver_cache(own) == {"CUDA_CACHE_PATH": emptied}
+    for kind, of in (("ablation", driver), ("together", ablation.together([tuning, driver])), ("unablated", None)):
+        assert arms._driver_cache(arms.Arm("x", kind, [], fresh=False, ablation=of)) == {}
 
 
 #: What XLA of TensorFlow 2.15 to 2.18 writes (xla/autotune_results.proto as text): a product whose candidates were
