@@ -148,7 +148,7 @@ def made_for(arm: Arm, made: Ready, every: Sequence[Arm]) -> Ready:
     for each in ablations:
         environment = merged(environment, _watched(each, arm))
     if arm.ablation is not None:
-        environment = merged(environment, arm.ablation.environment)
+        environment = merged(environment, {**_driver_cache(arm), **arm.ablation.environment})
     signs = {each.name: each.mechanism for each in ablations if each.mechanism is not None}
     return dataclasses.replace(
         made,
@@ -170,6 +170,15 @@ def _watched(ablation: Ablation, arm: Arm) -> dict[str, str]:
         return dict(ablation.watch)
     names = f"{levels.CACHE}/{levels.FLAGGED}", f"{levels.CACHE}/{levels.SCRATCH}"
     return {name: value.replace(*names) for name, value in ablation.watch.items()}
+
+
+def _driver_cache(arm: Arm) -> dict[str, str]:
+    """Return where the driver's JIT cache is in an arm that keeps a cache of its own: emptied before each sample.
+
+    Kept, it would take PTX's cost away with what the arm is about.
+    """
+    own = arm.kind == "ablation" and arm.ablation is not None and arm.ablation.own_cache
+    return {"CUDA_CACHE_PATH": f"{levels.CACHE}/{levels.SCRATCH}"} if own else {}
 
 
 def _once(signs: Mapping[str, Mechanism]) -> dict[str, Mechanism]:

@@ -4,6 +4,7 @@
 import os
 import sys
 
+import cuda_driver
 import refusal
 
 
@@ -32,6 +33,11 @@ def onednn():
 def cuda_module_loading():
     """Return CUDA_MODULE_LOADING, or "default": lazy from CUDA 12.2 on, eager before."""
     return os.environ.get("CUDA_MODULE_LOADING", "default")
+
+
+def gpu(device):
+    """Return which GPU a TensorFlow process computes on, as ``gpu_uuid``; {} where it computes on none."""
+    return {"gpu_uuid": cuda_driver.uuid(0)} if "GPU" in device else {}
 
 
 def forbid_tf32(tf):

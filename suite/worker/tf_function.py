@@ -82,8 +82,12 @@ class Adapter(object):
         self._variables["last"].numpy()
 
     def rescale(self, factor):
-        """Multiply the operand by ``factor``, a power of two: exact, whatever the precision. On the host."""
-        self._variables["m"].assign(self._variables["m"].numpy() * factor)
+        """Multiply the operand by ``factor``, a power of two: exact. On the host: nothing more is compiled."""
+        m = self._variables["m"]
+        value = m.numpy()
+        with self._tf.device(self._device):
+            m.assign(value * value.dtype.type(factor))
+        self.drain()
 
     def outputs(self):
         """Return the row sums and the last row of the last call, NumPy arrays of shape (n,)."""
@@ -134,7 +138,7 @@ class Adapter(object):
         import numpy
 
         tf = self._tf
-        return {
+        out = {
             "framework_version": tf.__version__,
             "numpy_version": numpy.__version__,
             "cpus": limits.cpus(),
@@ -146,6 +150,20 @@ class Adapter(object):
             "soft_placement": tf.config.get_soft_device_placement(),
             "precision": settings.precision_in_force(tf, self._device),
         }
+        out.update(settings.gpu(self._device))
+        peak = self._peak_bytes()
+        if peak is not None:
+            out["memory"] = {"peak_bytes": peak}
+        return out
+
+    def _peak_bytes(self):
+        """Return the most that was in use of the GPU's memory; None on a CPU, and where TensorFlow does not tell."""
+        if "GPU" not in self._device:
+            return None
+        try:  # from TensorFlow 2.5 on
+            return int(self._tf.config.experimental.get_memory_info(self._device.split("/device:")[1])["peak"])
+        except Exception:  # a fact beside the others: no sample fails for it
+            return None
 
     def is_out_of_memory(self, error):
         """Tell whether an exception of the framework means that memory ran out."""

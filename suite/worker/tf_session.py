@@ -135,6 +135,12 @@ class Adapter(object):
         """Wait until nothing is outstanding on the device: read what the last call wrote there last."""
         self._session.run(self._reads["last"])
 
+    def rescale(self, factor):
+        """Multiply the operand by ``factor``, a power of two: exact. On the host: nothing more is compiled."""
+        feed, value = self._feeds["m"]
+        self._feeds["m"] = (feed, value * value.dtype.type(factor))
+        self._fill(("m",))
+
     def outputs(self):
         """Return the row sums and the last row of the last call, NumPy arrays of shape (n,)."""
         return self._session.run(self._reads)
@@ -187,7 +193,7 @@ class Adapter(object):
         import numpy
 
         tf = self._tf
-        return {
+        out = {
             "framework_version": tf.__version__,
             "numpy_version": numpy.__version__,
             "cpus": limits.cpus(),
@@ -199,6 +205,8 @@ class Adapter(object):
             "soft_placement": False,
             "precision": settings.precision_in_force(tf, self._device),
         }
+        out.update(settings.gpu(self._device))
+        return out
 
     def is_out_of_memory(self, error):
         """Tell whether an exception of the framework means that memory ran out."""

@@ -19,6 +19,8 @@ from tests.integration.harness import Taker
 
 #: An interpreter that has the frameworks already; without it the stacks' own environments are made from their locks.
 ADOPTED = os.environ.get("COLDWARM_GPU_PYTHON")
+#: TensorFlow's own: it does not go together with the others' CUDA.
+ADOPTED_TF = os.environ.get("COLDWARM_GPU_PYTHON_TF")
 
 
 @pytest.fixture(scope="session")
@@ -30,13 +32,16 @@ def gpu(require) -> machine.Watched:
 
 @pytest.fixture
 def on(gpu, tmp_path: Path) -> Callable[[str], Taker]:
-    """Return a function that gives what takes samples of "jax" or "torch"."""
+    """Return a function that gives what takes samples of "jax", "torch" or "tf"."""
 
     def taker(name: str) -> Taker:
         chosen = stack.load(STACKS[name])
         minor = chosen.definition.python.default
-        if ADOPTED:
-            made = environment.adopt(chosen, ADOPTED, environ=os.environ)
+        adopted = ADOPTED_TF if name == "tf" else ADOPTED
+        if name == "tf" and ADOPTED and not ADOPTED_TF:
+            pytest.skip("COLDWARM_GPU_PYTHON_TF names no Python that has TensorFlow")
+        if adopted:
+            made = environment.adopt(chosen, adopted, environ=os.environ)
         else:
             wheels = environment.wheels_for(chosen)
             made = environment.prepare(chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print)

@@ -12,12 +12,12 @@ pytestmark = pytest.mark.real
 CONSTANT = """
 import tf_session
 class Folded:
-    def __init__(self, tf, m): self.tf, self.m = tf, m
+    def __init__(self, tf, m, initializer): self.tf, self.m, self.initializer = tf, m, initializer
     def read_value(self): return self.tf.constant(self.m)
 place = tf_session.Adapter.place
 def place_and_capture(self, m):
     place(self, m)
-    self._variables["m"] = Folded(self._tf, m)
+    self._variables["m"] = Folded(self._tf, m, self._variables["m"].initializer)
 tf_session.Adapter.place = place_and_capture
 """
 

@@ -205,3 +205,28 @@ def test_a_compile_in_the_warm_series_is_seen(taker221, tmp_path):
     assert sample.status == "ok", sample.reason
     assert compiled(sample, "warm") == 1
     assert max(sample.warm.calls_s) > 4 * statistics.median(sample.warm.calls_s)
+
+
+UNFETCHED = """
+import tf_function, tf_session
+def unfetched(module, new):
+    honest = module.Adapter.execute
+    def execute(self):  # the scalar of the first such call, for ever
+        if getattr(self, "_of", None) is not new(self):
+            self._of, self._kept = new(self), honest(self)
+        else:
+            honest(self)
+        return self._kept
+    module.Adapter.execute = execute
+unfetched(tf_function, lambda self: self._function)
+unfetched(tf_session, lambda self: self._call)
+"""
+
+
+@pytest.mark.parametrize(("target", "placement"), PLACEMENTS)
+def test_a_scalar_that_is_not_fetched_is_implausible(taker221, tmp_path, target, placement):
+    """Fault: on a GPU such a call returns before its work is done, and at 50 leaves too little for a drain to tell."""
+    worker = plant(tmp_path / "worker", UNFETCHED)
+    sample = taker221.take(target, 50, placement=placement, worker=worker)
+    assert sample.status == "implausible", (sample.status, sample.reason)
+    assert "fetched nothing new" in sample.reason.text

@@ -15,7 +15,8 @@ from tests.integration.harness import plant
 pytestmark = pytest.mark.real
 
 #: Only the first call of a kind does anything; the others return what it returned, after 0.3 ms, and the kept outputs
-#: are the first one's: every entry is right, placement and drains are honest.
+#: are the first one's: every entry is right, placement and drains are honest. No other operand is tried: the rate alone
+#: is to tell it.
 VANISHED = """
 import time, tf_session
 honest = tf_session.Adapter.execute
@@ -28,6 +29,7 @@ def remembered(self):
     return first[key]
 tf_session.Adapter.execute = remembered
 tf_session.Adapter.poison = lambda self: None
+tf_session.Adapter.rescale = None
 """
 
 

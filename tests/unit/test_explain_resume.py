@@ -28,7 +28,7 @@ from tests.synthetic import RECORDING, STACK, in_place, lognormal
 
 ARMS = {"unablated": Arm(cold=lognormal(0.5, 0.01)), "second-shape": Arm(cold=lognormal(0.06, 0.01))}
 #: Two arms beside the cell itself ("second shape" and plain CPU), three blocks.
-ASKED = {"ablations": "second-shape", "samples": "3"}
+ASKED = {"ablations": "second-shape,plain-cpu", "samples": "3"}
 FOLDERS = ("unablated", "second-shape", "plain-CPU")
 
 
@@ -202,7 +202,7 @@ def started(name, environment):
 with in_place(ByArm(arms=ARMS, started=started)):
     if sys.argv[1] == "begin":
         given = {"stack": "tf1.14-cuda10", "targets": "XLA_CPU", "out": sys.argv[2], "samples": "3"}
-        given["ablations"] = "second-shape"
+        given["ablations"] = "second-shape,plain-cpu"
     else:
         given = {"resume": sys.argv[2]}
     explaining.run(given, {}, ["explain"], print, recording=RECORDING)
@@ -271,7 +271,7 @@ def test_a_word_that_contradicts_the_plan_is_named(folder, name, value):
 @pytest.mark.parametrize(
     "given",
     [
-        {"stack": STACK, "ablations": "second-shape, second-shape", "out": "/nowhere"},
+        {"stack": STACK, "ablations": "second-shape, plain-cpu", "out": "/nowhere"},
         {"samples": "3", "shapes": "500 500", "targets": "XLA_CPU", "budget": "3600", "engine": "replay"},
     ],
 )
