@@ -9,6 +9,9 @@ from pathlib import Path
 #: A system's own path: a framework looks there for ptxas or ldconfig, never in the user's shims.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+#: What a worker takes for its user's name.
+USER = "coldwarm"
+
 #: Passed on where the user has set them, and recorded with the run.
 PASSED_ON = (
     "CUDA_VISIBLE_DEVICES",  # which GPU
@@ -41,6 +44,10 @@ def clean_environment(environ: Mapping[str, str], home: Path, extra: Mapping[str
         "TZ": "UTC",
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
+        # A container's uid is in no passwd file of its image, and who asks for its name (Inductor, when it is imported)
+        # fails; one name for all, so that no path tells whose run it was.
+        "USER": USER,
+        "LOGNAME": USER,
         # Frameworks drop their own log level below what proves a compile if the user's shell says so.
         "TF_CPP_MIN_LOG_LEVEL": "0",
     }

@@ -23,6 +23,7 @@ import pytest
 
 from suite import stack
 from suite.engines import daemon, images
+from suite.levels import CACHE_VARIABLES
 from tests.integration import making
 from tests.integration.making import environment, make, start, until
 
@@ -116,6 +117,7 @@ def test_a_bench_in_containers(built, engine, tmp_path, name):
 def test_pytorch_in_containers_with_all_of_its_image(base, require, tmp_path):
     """Fault: the image with CUDA's wheels fails its own proof; Inductor finds no compiler, or writes elsewhere."""
     require("docker")
+    require("root")
     words = (f"STACK={TORCH}", "ENGINE=docker", f"BUILD_ARGS=BASE_IMAGE={base}:py3.12")
     said = make("build", *words, timeout_s=1800)
     assert said.exit_line() == "coldwarm: exit 0 (done)", said.err[-4000:]
@@ -124,6 +126,8 @@ def test_pytorch_in_containers_with_all_of_its_image(base, require, tmp_path):
     for sample in bench("docker", tmp_path / "out", TORCH, "PLACEMENT=all", "SHAPES=50", "SAMPLES=1"):
         if ".jit." in sample["cell"]:
             assert {path.split("/")[0] for path in sample["caches"]["after"]} == {"inductor"}
+    # Inductor asks who it is when it is imported.
+    assert as_nobody("docker", TORCH, tmp_path, adapter="torch_compile", placement="jit")[-1] == "done"
 
 
 def bench(engine: str, out: Path, name: str, *more: str) -> list[dict[str, Any]]:
@@ -158,40 +162,50 @@ def bench(engine: str, out: Path, name: str, *more: str) -> list[dict[str, Any]]
     return samples
 
 
-def test_a_uid_without_a_passwd_entry(built, engine, tmp_path, require):
-    """Fault: files of root in a user's folder, or a framework that asks who it is."""
-    require("root")
-    built("tf1.14-cuda10")
-    out = tmp_path / "out"
+def as_nobody(engine: str, name: str, tmp_path: Path, **asked: str) -> list[str]:
+    """Run one worker as a uid that no passwd file has; return the events that it told, last."""
+    out = tmp_path / "nobody"
     out.mkdir()
     uid = 4321
-    os.chown(out, uid, uid)
+    for below in (".", *CACHE_VARIABLES.values()):
+        (out / below).mkdir(exist_ok=True)
+        os.chown(out / below, uid, uid)
     for path in (tmp_path, *tmp_path.parents[:-2]):
         path.chmod(path.stat().st_mode | 0o011)
     # The daemon belongs to root: what is tested is the user inside the container and of the files it leaves.
     code = (
-        "import os, sys; from pathlib import Path; from suite.engines import container, daemon, images;"
-        "from suite import stack; name = sys.argv[1];"
-        "d = daemon.ask(name, os.environ); s = stack.load('tf1.14-cuda10'); i = images.find(d, s, os.environ);"
-        "e = container.Container(name, d.client, i.id, 'python3.6', daemon.owner(), daemon.place(), dict(os.environ),"
-        f" uid={uid}, gid={uid}); r = Path(sys.argv[2]) / 'request.json';"
-        "c = e.worker_command(r, {'HOME': sys.argv[2]}); os.execvpe(c.argv[0], c.argv, c.environment)"
+        "import json, os, sys; from pathlib import Path; from suite.engines import container, daemon, images;"
+        "from suite import levels, stack, worker_env; engine, name = sys.argv[1:3]; out = Path(sys.argv[3]);"
+        "d = daemon.ask(engine, os.environ); s = stack.load(name); i = images.find(d, s, os.environ);"
+        "python = 'python' + s.definition.python.default;"
+        "e = container.Container(engine, d.client, i.id, python, daemon.owner(), daemon.place(), dict(os.environ),"
+        f" uid={uid}, gid={uid});"
+        "caches = {name: str(out / below) for name, below in levels.CACHE_VARIABLES.items()};"
+        "environment = worker_env.clean_environment(os.environ, out / 'home', caches);"
+        "c = e.worker_command(out / 'request.json', environment); os.execvpe(c.argv[0], c.argv, c.environment)"
     )
     request = {
-        "v": 1, "events": str(out / "events.jsonl"), "kind": "fresh", "adapter": "tf_session",
-        "device": "/device:CPU:0",
-        "placement": "device", "precision": "default", "level": "jit", "n": 50, "seed": 1,
+        "v": 1, "events": str(out / "events.jsonl"), "kind": "fresh", "device": "/device:CPU:0",
+        "precision": "default", "level": "jit", "n": 50, "seed": 1,
         "dtype": "float32", "warm_calls": None,
-        "warm_s": 0.0, "modules_folder": str(out / "modules"), "spawn_s": time.monotonic(),
+        "warm_s": 0.0, "modules_folder": str(out / "modules"), "spawn_s": time.monotonic(), **asked,
     }  # fmt: skip
     (out / "request.json").write_text(json.dumps(request))
     (out / "request.json").chmod(0o644)
-    command = [str(making.ROOT / ".venv-test/bin/python"), "-c", code, engine, str(out)]
+    command = [str(making.ROOT / ".venv-test/bin/python"), "-c", code, engine, name, str(out)]
     done = subprocess.run(command, cwd=making.ROOT, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line)["event"] for line in (out / "events.jsonl").read_text().splitlines()]
-    assert events[-1] == "done"
-    assert {path.lstat().st_uid for path in out.iterdir() if path.name != "request.json"} == {uid}
+    said = out / "stderr.txt"
+    assert done.returncode == 0, done.stderr + (said.read_text()[-3000:] if said.exists() else "")
+    assert {path.lstat().st_uid for path in out.rglob("*") if path.name != "request.json"} == {uid}
+    return [json.loads(line)["event"] for line in (out / "events.jsonl").read_text().splitlines()]
+
+
+def test_a_uid_without_a_passwd_entry(built, engine, tmp_path, require):
+    """Fault: files of root in a user's folder, or a framework that asks who it is."""
+    require("root")
+    built("tf1.14-cuda10")
+    asked = {"adapter": "tf_session", "placement": "device"}
+    assert as_nobody(engine, "tf1.14-cuda10", tmp_path, **asked)[-1] == "done"
 
 
 def test_limits_are_recorded_and_used(built, engine, tmp_path):

@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from suite.engines.advice import About
 from suite.engines.container import START, Container, container_name, gpu_arguments, mount, user_arguments
 from suite.engines.ready import gpu_remark
 from suite.launch import Outcome
+from suite.worker_env import clean_environment
 
 UUID = "GPU-1b2c3d4e-0000-1111-2222-333344445555"
 FOLDER = Path("/r/tf1.14-cuda10/20261202T000000Z-abcdef/raw/fresh.CPU.device.50.1")
@@ -191,6 +194,16 @@ def test_the_build_command():
         *("--secret", "id=pip_conf,src=/p", "--secret", "id=pip_ca,src=/ca"),
         *("--build-arg", "BASE_IMAGE=x", "--build-arg", f"DEFINITION={tf114.sha256()}", str(tf114.folder)),
     ]
+
+
+def test_a_worker_knows_its_user_s_name_without_a_passwd_file(tmp_path):
+    """Fault: torch.compile crashed in every container but root's: Inductor asks for the name of a uid that has none."""
+    code = "import getpass, pwd; del pwd.getpwuid; print(getpass.getuser())"
+    environment = clean_environment({"USER": "someone", "LOGNAME": "someone"}, tmp_path, {})
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "coldwarm\n"
 
 
 @pytest.mark.parametrize("name", stack.names())
