@@ -93,7 +93,7 @@ test-fast:
 	@$(TEST_HOST); "$$py" -m nox -s tests -- -m 'not real'
 
 test-gpu:
-	@$(TEST_HOST); COLDWARM_REQUIRE=gpu $(if $(call given,PYTHON),COLDWARM_GPU_PYTHON=$(call quoted,PYTHON)) "$$py" -m nox -s tests_gpu
+	@$(TEST_HOST); COLDWARM_REQUIRE="$${COLDWARM_REQUIRE:-gpu}" $(if $(call given,PYTHON),COLDWARM_GPU_PYTHON=$(call quoted,PYTHON)) "$$py" -m nox -s tests_gpu
 
 lint:
 	@$(TEST_HOST); "$$py" -m nox -s lint

@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from suite.errors import SuiteError
@@ -98,3 +98,12 @@ def _text(descriptor: int) -> str:
         return os.pread(descriptor, 1000, 0).decode("utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+def for_all(runs: Sequence[Run], held: contextlib.ExitStack) -> None:
+    """Claim, until ``held`` is closed, the GPUs of runs that are measured together: all use those of the first.
+
+    Raises SuiteError as :func:`gpus` does.
+    """
+    for run in [each for each in runs if wanted(each)][:1]:
+        held.enter_context(gpus(run))

@@ -20,6 +20,7 @@ from suite.exits import Exit
 from suite.journal import Journal
 from suite.ready import Ready
 from suite.records import Arm, Comparison, Judging, Planned, Run, to_json
+from suite.reopened import reopened
 from suite.resume_compare import EarlierComparison
 from suite.watch import Watch
 
@@ -69,9 +70,7 @@ def measure(
         words=dict(given or {}),
     )
     with contextlib.ExitStack() as held:
-        # All arms use the same GPUs: those of the first that uses any.
-        for run in [each for each in runs if claim.wanted(each)][:1]:
-            held.enter_context(claim.gpus(run))
+        claim.for_all(runs, held)
         logs = [Journal.create(folder / run.arm, run) for run in runs]
         for log in logs:
             held.callback(log.close)
@@ -98,22 +97,10 @@ def go_on(arms: Mapping[str, Ready], earlier: EarlierComparison, environ: Mappin
     :func:`measure` does, and NOT_PREPARED where another process is measuring into one of the arms.
     """
     with contextlib.ExitStack() as held:
-        runs = [arm.run for arm in earlier.arms]
-        for run in [each for each in runs if claim.wanted(each)][:1]:
-            held.enter_context(claim.gpus(run))
-        logs = []
-        for arm in earlier.arms:
-            logs.append(Journal.reopen(arm.folder))
-            held.callback(logs[-1].close)
-        earlier = earlier.read_again()
-        watch = held.enter_context(Watch(environ))
-        benches = []
-        for arm, log in zip(earlier.arms, logs, strict=True):
-            setting = arms[arm.run.arm].setting(arm.run, arm.folder, watch, arm.session)
-            setting.caches.recover(setting.raw, arm.run.plan.cells)
-            benches.append(Bench(arm.run, setting, log, watch, taken=arm.samples, alone=False))
+        made = [arms[arm.run.arm] for arm in earlier.arms]
+        earlier, benches = reopened(earlier, made, environ, held)
         bench.measure_together(benches, earlier.order())
-        interrupted = watch.tripped()
+        interrupted = benches[0].watch.tripped()
         if not interrupted:
             for each in benches:
                 each.setting.caches.discard()

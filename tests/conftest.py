@@ -84,6 +84,14 @@ def _browser() -> str:
 
 MINORS = ("3.6", "3.7", "3.10", "3.11", "3.12", "3.13")
 
+
+def _gpu_tf() -> str:
+    """What tests of TensorFlow on a GPU run with: its own Python, or the stack's lock where none is named at all."""
+    if os.environ.get("COLDWARM_GPU_PYTHON") and not os.environ.get("COLDWARM_GPU_PYTHON_TF"):
+        return "COLDWARM_GPU_PYTHON_TF names no Python that has TensorFlow"
+    return ""
+
+
 #: Each part with what finds it: "" where it is there, else why not.
 PARTS: dict[str, Callable[[], str]] = {
     **{f"py{minor.replace('.', '')}": partial(_python, minor) for minor in MINORS},
@@ -96,6 +104,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "browser": _browser,
     "cxx": _cxx,
     "gpu": _gpu,
+    "gpu_tf": _gpu_tf,
 }
 
 

@@ -19,6 +19,17 @@ RECORDING = ROOT / "tests" / "data" / "recorded" / STACK
 #: Eleven samples: a probe, two pilots, and two blocks of a prepared and a fresh sample of each target.
 SMALL = {"stack": STACK, "targets": "CPU,XLA_CPU", "shapes": "500", "samples": "2"}
 
+#: What identifies a run: where it stands in run.json, another value, and how a refusal names it.
+IDENTITY = [
+    (("stack", "sha256"), "0" * 64, "stack.sha256"),
+    (("environment", "packages"), {"numpy": "1.16.0"}, "environment.packages"),
+    (("engine", "name"), "docker", "engine.name"),
+    (("coldwarm", "worker_tree_sha256"), "2" * 64, "coldwarm.worker_tree_sha256"),
+    (("host", "cpu_model"), "another CPU", "host.cpu_model"),
+    (("host", "nvidia"), {"gpus": [{"uuid": "GPU-1", "driver_version": "430.50"}]}, "gpus"),
+    (("worker_environment", "OMP_NUM_THREADS"), "1", "worker_environment"),
+]
+
 
 @dataclass(frozen=True)
 class Ended:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 from pathlib import Path
@@ -23,6 +24,19 @@ def _validator(name: str) -> jsonschema.Draft202012Validator:
 def faults(name: str, document: Any) -> list[str]:
     """Return what is wrong with a document by the committed schema of that name, each with its place."""
     return [f"{each.json_path}: {each.message}" for each in _validator(name).iter_errors(document)]
+
+
+def damaged(document: Any, where: tuple[str | int, ...], value: Any) -> Any:
+    """Return a copy of a document with another value at a place, or without that field where it is "absent"."""
+    copied = copy.deepcopy(document)
+    at = copied
+    for step in where[:-1]:
+        at = at[step]
+    if value == "absent":
+        del at[where[-1]]
+    else:
+        at[where[-1]] = value
+    return copied
 
 
 def problems_below(tree: Path) -> tuple[int, list[str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suite import environment
 from suite.engines.advice import About
 from suite.engines.daemon import Daemon, about
 from suite.engines.errors import known
@@ -79,8 +80,7 @@ def size_mb(stack: Stack, replaced: Mapping[str, str]) -> int:
     An image has them on every machine, unless its build was told to leave them out. What is more is its base, its
     system packages, and CUDA where that comes as archives.
     """
-    install = stack.definition.install
-    return install.environment_mb + (0 if replaced.get("CUDA_WHEELS") == "none" else install.cuda_mb)
+    return environment.size_mb(stack, "cpu" if replaced.get("CUDA_WHEELS") == "none" else "cuda")
 
 
 def build(

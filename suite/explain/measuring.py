@@ -22,6 +22,7 @@ from suite.explain.resume import EarlierExplanation
 from suite.journal import Journal
 from suite.ready import Ready
 from suite.records import Planned, Run, to_json
+from suite.reopened import reopened
 from suite.watch import Watch
 
 KIND = "explain"
@@ -71,7 +72,7 @@ def measure(
     )
     folder = words.out / KIND / experiment.id
     with contextlib.ExitStack() as held:
-        _claim(runs, held)
+        claim.for_all(runs, held)
         logs = [Journal.create(folder / arm.folder, run) for arm, run in zip(planned_arms, runs, strict=True)]
         for log in logs:
             held.callback(log.close)
@@ -99,25 +100,8 @@ def go_on(made: Ready, earlier: EarlierExplanation, environ: Mapping[str, str]) 
     for run, each in zip(runs, every, strict=True):
         resume.check_identity(run, each.record(run.plan, run.command, arm=run.arm))
     with contextlib.ExitStack() as held:
-        _claim(runs, held)
-        logs = []
-        for arm in earlier.arms:
-            logs.append(Journal.reopen(arm.folder))
-            held.callback(logs[-1].close)
-        earlier = earlier.read_again()
-        watch = held.enter_context(Watch(environ))
-        benches = []
-        for arm, each, log in zip(earlier.arms, every, logs, strict=True):
-            setting = each.setting(arm.run, arm.folder, watch, arm.session)
-            setting.caches.recover(setting.raw, arm.run.plan.cells)
-            benches.append(Bench(arm.run, setting, log, watch, taken=arm.samples, alone=False))
+        earlier, benches = reopened(earlier, every, environ, held)
         return _measured(earlier.folder, planned_arms, benches, earlier.order())
-
-
-def _claim(runs: Sequence[Run], held: contextlib.ExitStack) -> None:
-    """Claim the GPUs: all arms use those of the first that uses any."""
-    for run in [each for each in runs if claim.wanted(each)][:1]:
-        held.enter_context(claim.gpus(run))
 
 
 def _measured(

@@ -31,15 +31,15 @@ def gpu(require) -> machine.Watched:
 
 
 @pytest.fixture
-def on(gpu, tmp_path: Path) -> Callable[[str], Taker]:
+def on(gpu, require, tmp_path: Path) -> Callable[[str], Taker]:
     """Return a function that gives what takes samples of "jax", "torch" or "tf"."""
 
     def taker(name: str) -> Taker:
         chosen = stack.load(STACKS[name])
         minor = chosen.definition.python.default
         adopted = ADOPTED_TF if name == "tf" else ADOPTED
-        if name == "tf" and ADOPTED and not ADOPTED_TF:
-            pytest.skip("COLDWARM_GPU_PYTHON_TF names no Python that has TensorFlow")
+        if name == "tf":
+            require("gpu_tf")
         if adopted:
             made = environment.adopt(chosen, adopted, environ=os.environ)
         else:

@@ -23,7 +23,7 @@ from suite.explain import run as explaining
 from suite.records import SCHEMA
 from suite.stack import ROOT
 from tests.explaining import Arm, ByArm, explained
-from tests.resuming import change, cut, files, lines
+from tests.resuming import IDENTITY, change, cut, files, lines
 from tests.synthetic import RECORDING, STACK, in_place, lognormal
 
 ARMS = {"unablated": Arm(cold=lognormal(0.5, 0.01)), "second-shape": Arm(cold=lognormal(0.06, 0.01))}
@@ -224,17 +224,6 @@ def test_an_explanation_that_is_killed_twice_is_finished(tmp_path):
     assert sum(len(lines(folder / name)) for name in FOLDERS) == 10
     assert go_on(folder)[0] is Exit.DONE
     check_whole(folder)
-
-
-IDENTITY = [
-    (("stack", "sha256"), "0" * 64, "stack.sha256"),
-    (("environment", "packages"), {"numpy": "1.16.0"}, "environment.packages"),
-    (("engine", "name"), "docker", "engine.name"),
-    (("coldwarm", "worker_tree_sha256"), "2" * 64, "coldwarm.worker_tree_sha256"),
-    (("host", "cpu_model"), "another CPU", "host.cpu_model"),
-    (("host", "nvidia"), {"gpus": [{"uuid": "GPU-1", "driver_version": "430.50"}]}, "gpus"),
-    (("worker_environment", "OMP_NUM_THREADS"), "1", "worker_environment"),
-]
 
 
 @pytest.mark.parametrize("arm", ["unablated", "plain-CPU"])

@@ -17,7 +17,7 @@ from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.stack import ROOT
 from tests.comparing import CPU, LATER, NEW, OLD, model, played, stacks, stored, together
-from tests.resuming import change, cut, files, lines
+from tests.resuming import IDENTITY, change, cut, files, lines
 from tests.synthetic import RECORDING, Synthetic
 
 #: Three stacks, a probe and a pilot each, then three blocks of a prepared and a fresh sample of each.
@@ -144,17 +144,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, folder_of_stacks, uncut, capsys, num
     assert words[:2] == ["make", "compare"] and words[2] == f"RESUME={ended.folder}"
     code, text = go_on(ended.folder, folder_of_stacks)
     assert code is uncut.code and "PARTIAL" not in text
-
-
-IDENTITY = [
-    (("stack", "sha256"), "0" * 64, "stack.sha256"),
-    (("environment", "packages"), {"numpy": "1.16.0"}, "environment.packages"),
-    (("engine", "name"), "docker", "engine.name"),
-    (("coldwarm", "worker_tree_sha256"), "2" * 64, "coldwarm.worker_tree_sha256"),
-    (("host", "cpu_model"), "another CPU", "host.cpu_model"),
-    (("host", "nvidia"), {"gpus": [{"uuid": "GPU-1", "driver_version": "430.50"}]}, "gpus"),
-    (("worker_environment", "OMP_NUM_THREADS"), "1", "worker_environment"),
-]
 
 
 @pytest.mark.parametrize("arm", [OLD, LATER])

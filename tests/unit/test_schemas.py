@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 
@@ -16,7 +15,7 @@ from suite.records import SCHEMA, from_json
 from suite.stack import ROOT
 from tests.comparing import NEW, OLD, stacks, together
 from tests.resuming import begin
-from tests.validating import faults, problems_below
+from tests.validating import damaged, faults, problems_below
 
 STORED = ROOT / "tests" / "data" / "stored"
 EXAMPLES = [path for path in (ROOT / "results" / "examples", ROOT / "results" / "reference") if path.exists()]
@@ -153,14 +152,7 @@ def test_what_is_damaged_below_is_whole_before(name):
 @pytest.mark.parametrize(("name", "where", "value"), DAMAGES, ids=lambda each: str(each)[:30])
 def test_a_damaged_document_does_not_fit(name, where, value):
     """Fault: a schema so wide that what cannot be counted passes it."""
-    document = copy.deepcopy(DOCUMENTS[name]())
-    at = document
-    for step in where[:-1]:
-        at = at[step]
-    if value == "absent":
-        del at[where[-1]]
-    else:
-        at[where[-1]] = value
+    document = damaged(DOCUMENTS[name](), where, value)
     assert faults("sample" if name in ("prepared", "fresh") else name, document)
 
 
