@@ -19,7 +19,7 @@ HEADER = ["stack", "CUDA", "driver >=", "code on {}", "measured here by"]
 
 _LEGEND = {
     Answer.NATIVE: "the wheel has this GPU's own code",
-    Answer.IN_PART: "a part of the kernels has code that runs; the rest is compiled at first use, for minutes",
+    Answer.IN_PART: "a part of the kernels has code that runs; the rest is compiled at first use",
     Answer.OLDER_MINOR: "code of an older GPU of the same major runs, nothing is compiled",
     Answer.PTX_JIT: "the driver compiles every kernel at first use, for minutes",
     Answer.PREDATES: "it starts, but its CUDA libraries are older than the GPU: trust no number",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Sequence
 
 from suite import rates, rows, second_clock, standing, stats, units
@@ -30,6 +31,9 @@ CSV_COLUMNS = (
     *("first_result_s", "first_result_low_s", "first_result_high_s"),
     *("start_up_s", "start_up_low_s", "start_up_high_s"),
 )
+
+#: Cells side by side in one table of phases.
+PHASE_COLUMNS = 4
 
 
 def text(
@@ -63,7 +67,7 @@ def _parts(run: Run, samples: Sequence[Sample], notes: Sequence[str], layout: st
         yield _targets(target_rows)
     if any(row.phases_s for row in target_rows):
         yield Title("Where the first result's time went (median of fresh samples)")
-        yield _phases(target_rows)
+        yield from _phases(target_rows)
     told = [*remarks(samples, cell_rows, target_rows), *rates.notes(run, samples, cell_rows)]
     told += [*standing.notes(run), *notes]
     if told:
@@ -202,16 +206,20 @@ def _targets(target_rows: Sequence[TargetRow]) -> Table:
     return Table(header, body, "llrlll")
 
 
-def _phases(target_rows: Sequence[TargetRow]) -> Table:
-    shown = [row for row in target_rows if row.phases_s]
-    body: list[list[object]] = []
-    for name in PHASES:
-        if any(name in row.phases_s for row in shown):
-            values = [units.seconds(row.phases_s[name]) if name in row.phases_s else "-" for row in shown]
-            body.append([name, *values])
-    # Two lines, so that four columns fit a terminal.
-    header = ["phase", *(f"{row.cell.target}\n{row.cell.placement} {row.cell.n}" for row in shown)]
-    return Table(header, body, "l" + "r" * len(shown))
+def _phases(target_rows: Sequence[TargetRow]) -> Iterator[Table]:
+    every = [row for row in target_rows if row.phases_s]
+    # Two lines a column and tables of equal width: what fits 80 columns.
+    tables = math.ceil(len(every) / PHASE_COLUMNS)
+    width = math.ceil(len(every) / tables)
+    for first in range(0, len(every), width):
+        shown = every[first : first + width]
+        body: list[list[object]] = []
+        for name in PHASES:
+            if any(name in row.phases_s for row in every):
+                values = [units.seconds(row.phases_s[name]) if name in row.phases_s else "-" for row in shown]
+                body.append([name, *values])
+        header = ["phase", *(f"{row.cell.target}\n{row.cell.placement} {row.cell.n}" for row in shown)]
+        yield Table(header, body, "l" + "r" * len(shown))
 
 
 def _samples(count: Count) -> str:

@@ -11,16 +11,26 @@ import pytest
 
 from suite import collect, compare, compare_text, journal, selftest, words
 from suite.cli import cli
+from suite.explain import explanation, run, sheet
 from suite.stack import ROOT, names
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = ROOT / "results" / "examples"
+REFERENCE = ROOT / "results" / "reference"
+STORED = (EXAMPLES, REFERENCE)
 
 #: A block of example output, its run's folder and, where only a part is shown, its first section and the next one.
 SHOWN = re.compile(r'<!-- output: (\S+)(?: from "([^"]+)" to "([^"]+)")? -->\n```text\n(.*?)```', re.DOTALL)
 
 
+def stored(pattern: str) -> list[Path]:
+    """Return the folders, in both trees, of the files that ``pattern`` matches."""
+    return sorted(path.parent for tree in STORED for path in tree.glob(pattern))
+
+
 def whole(folder: Path) -> str:
+    if (folder / journal.EXPERIMENT).exists():
+        return sheet.text(explanation.read(folder))
     if (folder / collect.COMPARISON).exists():
         comparison = selftest.read(folder)
         return compare_text.text(comparison, compare.judged(folder, comparison))
@@ -39,23 +49,22 @@ def printed(folder: str, begin: str, end: str) -> str:
 def test_the_examples_in_readme_are_what_this_version_prints():
     """Fault: an example that was typed, or that an older version printed."""
     found = SHOWN.findall(README)
-    assert len(found) == README.count("<!-- output:") == 3
+    assert len(found) == README.count("<!-- output:") == 6
     for folder, begin, end, block in found:
         assert block.strip() == printed(folder, begin, end).strip(), folder
 
 
 def test_no_example_is_wider_than_a_terminal():
     """Fault: a table that wraps in 80 columns."""
-    folders = {path.parent for name in ("run.json", "comparison.json") for path in EXAMPLES.rglob(name)}
-    assert len(folders) > 5
-    for folder in sorted(folders):
-        lines = [line for line in whole(folder).splitlines() if not line.startswith("make ")]  # to be pasted
+    pasted = ("make ", "- autotuning kept: mkdir")
+    folders = {folder for name in ("run.json", "comparison.json") for folder in stored(f"**/{name}")}
+    assert len(folders) > 10
+    for folder in sorted(folders | set(stored("**/experiment.json"))):
+        lines = [line for line in whole(folder).splitlines() if not line.startswith(pasted)]
         assert max(len(line) for line in lines) <= 80
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(path.parent for path in EXAMPLES.glob("*/run.json")), ids=lambda p: p.name
-)
+@pytest.mark.parametrize("folder", stored("*/run.json"), ids=lambda p: p.name)
 def test_stored_examples_still_collect_to_the_same_bytes(folder, tmp_path):
     """Fault: a change of the tables that the committed examples do not have, or a run that is no longer read."""
     for name in ("run.json", "samples.jsonl"):
@@ -66,25 +75,42 @@ def test_stored_examples_still_collect_to_the_same_bytes(folder, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(path.parent for path in EXAMPLES.rglob("comparison.json")), ids=lambda p: p.name
-)
+@pytest.mark.parametrize("folder", stored("**/comparison.json"), ids=lambda p: p.name)
 def test_stored_comparisons_still_collect_to_the_same_bytes(folder, tmp_path):
     """Fault: as above, for what was measured side by side."""
     # The whole tree: a comparison of stored runs names them by their place beside it.
-    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("report.html"))
-    copy = tmp_path / "examples" / folder.relative_to(EXAMPLES)
+    tree = next(each for each in STORED if folder.is_relative_to(each))
+    shutil.copytree(tree, tmp_path / tree.name, ignore=shutil.ignore_patterns("report.html"))
+    copy = tmp_path / tree.name / folder.relative_to(tree)
     compare.derive(copy)
     for name in ("table.md", "table.csv"):
         assert (copy / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+@pytest.mark.parametrize("folder", stored("**/experiment.json"), ids=lambda p: p.name)
+def test_stored_explanations_still_derive_to_the_same_bytes(folder, tmp_path):
+    """Fault: a sheet in the repository that this version's account of the same samples does not give."""
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("report.html"))
+    run.derive(copy)
+    for name in (run.JSON, run.MARKDOWN):
+        assert (copy / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_every_reference_has_its_report():
+    """Fault: figures that are published without what can be looked at."""
+    folders = [path for path in REFERENCE.iterdir() if path.is_dir() and path.name != "compare"]
+    assert len(folders) > 5
+    for folder in [*folders, *stored("compare/*/comparison.json")]:
+        assert (folder / "report.html").stat().st_size > 10_000, folder
+
+
 def test_examples_tell_no_path_and_a_clean_tree():
     """Fault: somebody's home folder in a published result; a result of code that no commit holds."""
-    for path in EXAMPLES.rglob("run.json"):
-        text = path.read_text(encoding="utf-8")
-        assert not re.search(r'"/(root|home|tmp|work|Users)/', text), path
-        assert journal.read_run(path.parent).coldwarm["git_dirty"] is False, path
+    for folder in stored("**/run.json"):
+        text = (folder / "run.json").read_text(encoding="utf-8")
+        assert not re.search(r'"/(root|home|tmp|work|srv|opt|Users)/', text), folder
+        assert journal.read_run(folder).coldwarm["git_dirty"] is False, folder
 
 
 def test_readme_names_every_stack_and_every_word():
