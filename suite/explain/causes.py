@@ -114,8 +114,10 @@ def _first_use(base: Side, sides: Mapping[str, Side], effect: Effect) -> list[Ca
     if second and same:
         saved = effects.differences(second.colds(), same.colds())
         sign = SECOND_SHAPE.mechanism
-        counts = [_median_kb(each) for each in (second, same)]
-        lacks = effects.lacking(sign, intervals.mean(list(saved.values())) if saved else None, *counts)
+        before, after = _median_kb(second), _median_kb(same)
+        told = (f"samples of {SECOND_SHAPE.name}", f"samples of {SAME_SHAPE.name}")
+        fallen = intervals.mean(list(saved.values())) if saved else None
+        lacks = effects.lacking(sign, fallen, before, after, told)
         seconds = _at_most(saved, effects.differences(second.touched("cpu_s"), same.touched("cpu_s")))
         text = "code that only this shape uses"
         out.append(Cause("first use by shape", text, seconds, ("shape",), lacks or _untold(seconds)))

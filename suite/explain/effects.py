@@ -163,8 +163,17 @@ def effect(ablation: Ablation, unablated: Side, ablated: Side) -> Effect:
     )
 
 
-def lacking(sign: Mechanism | None, saved: Estimate | None, before: float | None, after: float | None) -> str:
-    """Return what a cause lacks to be proven, "" where it has both: an effect, and its mechanism seen and gone."""
+def lacking(
+    sign: Mechanism | None,
+    saved: Estimate | None,
+    before: float | None,
+    after: float | None,
+    arms: tuple[str, str] = ("unablated samples", "ablated samples"),
+) -> str:
+    """Return what a cause lacks to be proven, "" where it has both: an effect, and its mechanism seen and gone.
+
+    ``arms`` are the words for what ``before`` and ``after`` were read in.
+    """
     if saved is None or saved.low is None:
         return "fewer than 2 blocks: no interval"
     if not intervals.excludes_zero(saved):
@@ -174,9 +183,9 @@ def lacking(sign: Mechanism | None, saved: Estimate | None, before: float | None
     if before is None or after is None:
         return f"its sign ({sign.seen_as}) cannot be looked for here"
     if before <= 0:
-        return f"its sign ({sign.seen_as}) is not seen in unablated samples"
+        return f"its sign ({sign.seen_as}) is not seen in {arms[0]}"
     if after > GONE * before:
-        return f"its sign ({sign.seen_as}) is still seen in ablated samples"
+        return f"its sign ({sign.seen_as}) is still seen in {arms[1]}"
     return ""
 
 

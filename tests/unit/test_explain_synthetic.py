@@ -56,6 +56,17 @@ def test_an_ablation_without_its_mechanism_is_not_proven(tmp_path):
     assert done.entry("first use").drawn.centre == 0 and "not proven" in done.words
 
 
+def test_what_a_nested_cause_lacks_is_said_of_the_arm_that_lacks_it(tmp_path):
+    """Fault: "not seen in unablated samples" beside an effect that has just seen it there."""
+    arms = {
+        "unablated": Arm(cold=lognormal(0.5, 0.01), libraries_kb=3000),
+        "second-shape": Arm(cold=lognormal(0.5, 0.01)),
+        "same-shape-again": Arm(cold=lognormal(0.06, 0.01)),
+    }
+    done = explained(tmp_path, arms, ablations="second-shape,same-shape-again")
+    assert "not seen in samples of second shape" in done.words and "not seen in unablated" not in done.words
+
+
 def test_tuning_is_proven_by_ablation_and_log(tmp_path):
     """Fault: autotuning, 90 % of a cold call, stays unattributed; or its price in warm calls is not said."""
     arms = {
