@@ -32,7 +32,7 @@ CSV_COLUMNS = (
     *("start_up_s", "start_up_low_s", "start_up_high_s"),
 )
 
-#: Cells side by side in one table of phases.
+#: At most so many cells side by side in one table of phases: what fits 80 columns.
 PHASE_COLUMNS = 4
 
 
@@ -208,7 +208,7 @@ def _targets(target_rows: Sequence[TargetRow]) -> Table:
 
 def _phases(target_rows: Sequence[TargetRow]) -> Iterator[Table]:
     every = [row for row in target_rows if row.phases_s]
-    # Two lines a column and tables of equal width: what fits 80 columns.
+    # Of equal width, so that no cell stands alone.
     tables = math.ceil(len(every) / PHASE_COLUMNS)
     width = math.ceil(len(every) / tables)
     for first in range(0, len(every), width):
