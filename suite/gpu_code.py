@@ -170,7 +170,7 @@ def _by_code(code: Code, gpu: str) -> Verdict:
     compiled = f"the driver compiles PTX {_latest(ptx)} for {gpu}" if ptx else ""
     if native and not whole and ptx:
         # How long depends on which kernels a run uses: for TensorFlow 2.18's matmul an H200's
-        # driver compiled three (results/reference/h200-bench-tf2.18-cuda12.5), within a first execution of 0.2 s.
+        # driver compiled three, 21 kB (results/reference/h200-bench-tf2.18-cuda12.5): first result after 5.8 s in all.
         text = f"a part of the wheel's kernels has native code {best}; for the others {compiled} when first used"
         return Verdict(Answer.IN_PART, text, _KEEP)
     if best in (gpu, f"{gpu}a"):
