@@ -69,6 +69,9 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Of the cell, where it is not what was asked for.
     own_cache
         It brings a cache of its own: level ``process`` also where the target has no JIT cache.
+    over
+        The name of another ablation: this one takes away what that one does, and more. What it saves is told beside
+        that arm and not beside the unablated one, whose own times may vary by more. Never part of "all together".
     what_if
         It adds a cost or changes what is computed: never part of "all together".
     remedy
@@ -91,6 +94,7 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     precision: str = ""
     threads: int = 0
     own_cache: bool = False
+    over: str = ""
     what_if: bool = False
     remedy: str = ""
     mechanism: Mechanism | None = None
@@ -138,12 +142,12 @@ def conflict(one: Ablation, other: Ablation) -> str:
 def together(ablations: list[Ablation]) -> Ablation | None:
     """Return all that can be taken away at once, in one; None where that is fewer than two.
 
-    What-ifs are left out, and what contradicts one that stands before it. A call at the same shape takes out what one
-    at a second shape does, so that these two alone are one.
+    What-ifs are left out, what goes beyond another one, and what contradicts one that stands before it. A call at the
+    same shape takes out what one at a second shape does, so that these two alone are one.
     """
     members: list[Ablation] = []
     for each in ablations:
-        if not each.what_if and not any(conflict(each, other) for other in members):
+        if not each.what_if and not each.over and not any(conflict(each, other) for other in members):
             members.append(each)
     if len({each.name for each in members if each.prepare != "second_shape"}) < 2:
         return None

@@ -7,6 +7,13 @@ Three nested arms cut the excess (cold less warm) into steps, block by block:
 - ``shape``: that less cold of *same shape again*: what a process pays once for this shape;
 - ``anew``: that less warm: what each new function or graph pays.
 
+Where trying candidates is proven to cost something, and a second shape was also measured with it taken away, these cut
+it instead, for tuning varies by more than what else is looked for:
+
+- ``tuning``: cold less cold of *autotuning kept*;
+- ``first``: that less cold of *second shape once tuned*;
+- ``anew``: that less warm: what is paid for this shape, and for each new function or graph.
+
 They sum to the excess exactly. Causes then draw from these steps in a fixed order, each at most what is left of them,
 and what no proven cause has drawn is unattributed.
 """
@@ -23,7 +30,7 @@ from suite.explain import intervals
 from suite.stats import Estimate
 
 Values = npt.NDArray[np.float64]
-STEPS = ("first", "shape", "anew")
+STEPS = ("tuning", "first", "shape", "anew")
 
 
 @dataclass(frozen=True)

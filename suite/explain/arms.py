@@ -166,7 +166,9 @@ def _watched(ablation: Ablation, arm: Arm) -> dict[str, str]:
     emptied before each of its samples, or it would take that one's cause away as well.
     """
     kept = arm.ablation is not None and arm.ablation.level == "process"
-    if not kept or arm.ablation == ablation or arm.kind == "together":
+    if arm.ablation is None or not kept or arm.kind == "together":
+        return dict(ablation.watch)
+    if ablation.name in (arm.ablation.name, arm.ablation.over):
         return dict(ablation.watch)
     names = f"{levels.CACHE}/{levels.FLAGGED}", f"{levels.CACHE}/{levels.SCRATCH}"
     return {name: value.replace(*names) for name, value in ablation.watch.items()}

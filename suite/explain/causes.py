@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from suite.explain import effects, intervals
 from suite.explain.account import Cause
@@ -18,13 +19,41 @@ STEPS_OF = {
     "first_use": ("first", "shape"),
     "other": ("shape", "first"),
 }
+#: The same where the steps are those of a process that is tuned already: the last holds what is paid for a shape, too.
+STEPS_OF_TUNED = {
+    "tuning": ("tuning",),
+    "driver_jit": ("first", "anew"),
+    "first_use": ("first", "anew"),
+    "other": ("anew", "first"),
+}
 #: What is most specific draws first.
 ORDER = ("tuning", "driver_jit", "other", "first_use")
 LIBRARIES = "libraries"
 
 
-def steps(base: Side, sides: Mapping[str, Side], excess: Mapping[int, float]) -> dict[str, dict[int, float]]:
+@dataclass(frozen=True)
+class OnceTuned:
+    """The arms that tell a first use from tuning: choices kept, and beyond that a second shape."""
+
+    kept: Effect
+    further: Effect
+
+
+def once_tuned(sides: Mapping[str, Side], found: Sequence[Effect]) -> OnceTuned | None:
+    """Return the arms that cut the excess where tuning is proven; None where they are not there, or it is not."""
+    for further in found:
+        if further.ablation.over and _arm(sides, further.ablation.name):
+            for kept in found:
+                if kept.ablation.name == further.ablation.over and kept.ablation.role == "tuning" and kept.proven:
+                    return OnceTuned(kept, further)
+    return None
+
+
+def steps(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> dict[str, dict[int, float]]:
     """Return the steps into which the nested arms cut the excess, each by block; those that were measured."""
+    tuned = once_tuned(sides, found)
+    if tuned:
+        return {"tuning": dict(tuned.kept.by_block), "first": dict(tuned.further.by_block)}
     second, same = _arm(sides, SECOND_SHAPE.name), _arm(sides, SAME_SHAPE.name)
     out = {}
     if second:
@@ -37,7 +66,11 @@ def steps(base: Side, sides: Mapping[str, Side], excess: Mapping[int, float]) ->
 
 def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> list[Cause]:
     """Return all causes of a cell, in the order in which they draw from the account."""
-    out = [*_made_anew(base, sides)]
+    tuned = once_tuned(sides, found)
+    if tuned:
+        return _causes_once_tuned(sides, found, tuned)
+    found = [each for each in found if not each.ablation.over]
+    out = [*_made_anew(_arm(sides, SAME_SHAPE.name) or base)]
     ranked = [each for role in ORDER for each in _once(found) if each.ablation.role == role]
     for effect in ranked:
         if effect.ablation.prepare:
@@ -54,6 +87,26 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
                 text = "code that the process had not used before"
                 out.append(Cause("first use", text, seconds, ("shape",), effect.lacks or _untold(seconds)))
     return out
+
+
+def _causes_once_tuned(sides: Mapping[str, Side], found: Sequence[Effect], tuned: OnceTuned) -> list[Cause]:
+    """Return the causes where a first use is told with tuning away. What it costs beside tuning is not asked again."""
+    kept, further = sides[tuned.kept.ablation.name], sides[tuned.further.ablation.name]
+    out = [*_made_anew(further)]
+    others = [each for each in found if not each.ablation.prepare and not _same_cause(each, tuned.kept)]
+    ranked = [each for role in ORDER for each in _once([tuned.kept, *others]) if each.ablation.role == role]
+    for effect in ranked:
+        name, text = effect.ablation.cause or effect.ablation.name, effect.ablation.takes_out
+        out.append(Cause(name, text, effect.by_block, STEPS_OF_TUNED[effect.ablation.role], effect.lacks))
+    busy = effects.differences(kept.touched("cpu_s"), further.touched("cpu_s"))
+    seconds = _at_most(tuned.further.by_block, busy)
+    text = "code that the process had not used before, of whatever shape"
+    out.append(Cause("first use", text, seconds, ("first",), tuned.further.lacks or _untold(seconds)))
+    return out
+
+
+def _same_cause(one: Effect, other: Effect) -> bool:
+    return (one.ablation.cause or one.ablation.name) == (other.ablation.cause or other.ablation.name)
 
 
 def _once(found: Sequence[Effect]) -> list[Effect]:
@@ -74,14 +127,12 @@ def _weight(effect: Effect) -> float:
     return statistics.fmean(values) if values and effect.proven else float("-inf")
 
 
-def _made_anew(base: Side, sides: Mapping[str, Side]) -> list[Cause]:
-    """Return what each new function or graph pays.
+def _made_anew(of: Side) -> list[Cause]:
+    """Return what each new function or graph pays, by the samples of the arm that pays least beside it.
 
     Taken away by calling the same one again: warm. What that takes away is more than compiling, so a cause has only the
     seconds that the compile log, or the clock around that very call of the framework, names.
     """
-    same = _arm(sides, SAME_SHAPE.name)
-    of = same or base
     saved = intervals.mean(list(effects.differences(of.colds(), of.warms()).values()))
     lacks = "" if intervals.excludes_zero(saved) else "a new function is not told from the same one called again"
     out = []

@@ -16,6 +16,7 @@ from suite.stats import Estimate
 
 #: A sign that is seen as much as this in the ablated samples has not gone.
 GONE = 0.5
+UNABLATED_AND_ABLATED = ("unablated samples", "ablated samples")
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,10 @@ def differences(one: Mapping[int, float], other: Mapping[int, float]) -> dict[in
 
 
 def effect(ablation: Ablation, unablated: Side, ablated: Side) -> Effect:
-    """Compare a cell's ablated samples with the unablated ones of the same blocks."""
+    """Compare a cell's ablated samples with the unablated ones of the same blocks.
+
+    Of an ablation ``over`` another one ``unablated`` are the samples of that other one.
+    """
     if not unablated.usable or not ablated.usable:
         status = ablated.count if not ablated.usable else unablated.count
         return Effect(ablation, ablated.count, lacks=f"its samples are not usable: {status.status}")
@@ -155,11 +159,17 @@ def effect(ablation: Ablation, unablated: Side, ablated: Side) -> Effect:
         first=stats.geometric(list(firsts.values())) if firsts else None,
         seen_before=before,
         seen_after=after,
-        lacks=lacking(ablation.mechanism, estimate, before, after),
+        lacks=lacking(ablation.mechanism, estimate, before, after, _arms(ablation)),
         precision=precision.effective(samples),
         arithmetic=precision.arithmetic(list(unablated.prepared.values()), samples),
         flops=2.0 * ablated.cell.n**3 / warm_s.centre if warm_s else None,
         by_block=saved,
+    )
+
+
+def _arms(ablation: Ablation) -> tuple[str, str]:
+    return (
+        (f"samples of {ablation.over}", f"samples of {ablation.name}") if ablation.over else UNABLATED_AND_ABLATED
     )
 
 
@@ -168,7 +178,7 @@ def lacking(
     saved: Estimate | None,
     before: float | None,
     after: float | None,
-    arms: tuple[str, str] = ("unablated samples", "ablated samples"),
+    arms: tuple[str, str] = UNABLATED_AND_ABLATED,
 ) -> str:
     """Return what a cause lacks to be proven, "" where it has both: an effect, and its mechanism seen and gone.
 

@@ -146,7 +146,10 @@ def _explained(
         if arm.ablation is None or cell.id not in [each.id for each in runs[arm.name].plan.cells]:
             continue
         sides[arm.name] = _side(arm, cell, runs, samples)
-        effect = effects.effect(arm.ablation, base, sides[arm.name])
+        against = sides.get(arm.ablation.over) if arm.ablation.over else base
+        if against is None:
+            continue  # nothing that it could be told beside was planned for this cell
+        effect = effects.effect(arm.ablation, against, sides[arm.name])
         if arm.kind == "together":
             every = effect
         else:
@@ -168,7 +171,7 @@ def _explained(
         start_up_explained=_start_up_explained(base, found, sides),
         precision=precision.effective(prepared),
         flops=2.0 * cell.n**3 / warm.centre,
-        account=account(excess, causes.steps(base, sides, excess), causes.causes(base, sides, found)),
+        account=account(excess, causes.steps(base, sides, found), causes.causes(base, sides, found)),
         effects=found,
         together=every,
         interaction=interaction(alone, every.by_block) if every and every.by_block and alone else None,

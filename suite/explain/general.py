@@ -132,6 +132,27 @@ OF_FRAMEWORK = {
 }
 
 
+def once_tuned(kept: Ablation) -> Ablation:
+    """Return what takes a first use away where trying candidates is away already, by ``kept``.
+
+    Beside an unablated call, whose tuning varies by more than a first use costs, a second shape does not show it; and
+    candidates load most of what a call needs, so that part of a first use is only paid where none is tried.
+    """
+    return Ablation(
+        name="second shape once tuned",
+        takes_out=f"what a process pays the first time it makes such a call, beyond what {kept.name} takes away",
+        targets=kept.targets,
+        placements=kept.placements,
+        environment=kept.environment,
+        prepare="second_shape",
+        level=kept.level,
+        own_cache=kept.own_cache,
+        over=kept.name,
+        mechanism=_CODE,
+        role="first_use",
+    )
+
+
 def ablations(definition: Definition, cells: Sequence[Cell]) -> list[Ablation]:
     """Return all ablations that say something about one of ``cells``; a stack's own replace those of the same name."""
     general = [SECOND_SHAPE, SAME_SHAPE, JIT_CACHE_KEPT, PTX_FORCED]
@@ -143,5 +164,8 @@ def ablations(definition: Definition, cells: Sequence[Cell]) -> list[Ablation]:
     by_name = {each.name: each for each in general}
     for each in [*OF_FRAMEWORK.get(definition.framework.import_name, []), *definition.ablations]:
         by_name[each.name] = each
+    if TUNING_KEPT.name in by_name:
+        further = once_tuned(by_name[TUNING_KEPT.name])
+        by_name[further.name] = further
     every = list(by_name.values())
     return [each for each in every if any(each.applies(cell.target, cell.placement) for cell in cells)]

@@ -68,7 +68,7 @@ def _ended(measured: measuring.Measured, report: Callable[[str], None]) -> tuple
 def named(word: str | None, there: Sequence[Ablation], others: Sequence[str] = ()) -> list[Ablation]:
     """Return the ablations that ABLATIONS= names, by the names of their folders; all where it names none.
 
-    ``others``: what else it may name.
+    One that goes beyond another brings that other one. ``others``: what else it may name.
 
     Raises
     ------
@@ -80,7 +80,8 @@ def named(word: str | None, there: Sequence[Ablation], others: Sequence[str] = (
     for each in wanted:
         if each not in [*known, *others]:
             raise SuiteError(Exit.USAGE, f"ABLATIONS={word}: {each!r} is none of {', '.join([*known, *others])}")
-    return [each for each in there if not wanted or each.slug in wanted]
+    under = {known[each].over for each in wanted if each in known}
+    return [each for each in there if not wanted or each.slug in wanted or each.name in under]
 
 
 def named_arms(word: str | None, instead: Sequence[arms.Arm]) -> list[arms.Arm]:

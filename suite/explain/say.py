@@ -99,7 +99,10 @@ def account_notes(each: Explained) -> list[str]:
     found = each.account
     if found is None:
         return []
-    names = {"first": "once a process", "shape": "once for this shape", "anew": "for each new function or graph"}
+    anew = "for each new function or graph"
+    if "tuning" in found.steps:
+        anew = "for this shape and each new function or graph"
+    names = {"tuning": "for tuning", "first": "once a process", "shape": "once for this shape", "anew": anew}
     cut = ", ".join(f"{seconds(step)} {names[name]}" for name, step in found.steps.items())
     out = [f"By nested arms: {cut}."]
     if each.interaction is not None:

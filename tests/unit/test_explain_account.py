@@ -183,6 +183,8 @@ def test_an_arm_that_keeps_its_caches_keeps_those_alone_that_it_is_about():
 
     assert folder_in(tuning.name, "ablation", tuning) == kept
     assert folder_in(driver.name, "ablation", driver) == emptied
+    further = general.once_tuned(tuning)
+    assert folder_in(further.name, "ablation", further) == kept and further.watch == {}
     assert folder_in("all together", "together", ablation.together([tuning, driver])) == kept
     assert (
         folder_in("second shape", "ablation", general.SECOND_SHAPE) == kept
