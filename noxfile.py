@@ -107,7 +107,9 @@ def tests(session):
 @nox.session(python=False)
 def tests_gpu(session):
     """Run the tests that need an NVIDIA GPU; COLDWARM_GPU_PYTHON names a Python that has the frameworks."""
-    session.run(sys.executable, "-m", "pytest", "-rA", "tests/gpu", *session.posargs, external=True)
+    session.run(
+        sys.executable, "-m", "pytest", "-rA", "--durations=20", "tests/gpu", *session.posargs, external=True
+    )
 
 
 @nox.session(python=False)

@@ -30,22 +30,35 @@ def gpu(require) -> machine.Watched:
     return machine.watch("0", None, print)
 
 
+@pytest.fixture(scope="session")
+def made() -> Callable[[str], environment.Environment]:
+    """Return a function that gives a stack's environment, found once: to look at an adopted one takes its import."""
+    done: dict[str, environment.Environment] = {}
+
+    def find(name: str) -> environment.Environment:
+        if name not in done:
+            chosen = stack.load(STACKS[name])
+            adopted = ADOPTED_TF if name == "tf" else ADOPTED
+            if adopted:
+                done[name] = environment.adopt(chosen, adopted, environ=os.environ)
+            else:
+                minor, wheels = chosen.definition.python.default, environment.wheels_for(chosen)
+                done[name] = environment.prepare(
+                    chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print
+                )
+        return done[name]
+
+    return find
+
+
 @pytest.fixture
-def on(gpu, require, tmp_path: Path) -> Callable[[str], Taker]:
+def on(gpu, made, require, tmp_path: Path) -> Callable[[str], Taker]:
     """Return a function that gives what takes samples of "jax", "torch" or "tf"."""
 
     def taker(name: str) -> Taker:
-        chosen = stack.load(STACKS[name])
-        minor = chosen.definition.python.default
-        adopted = ADOPTED_TF if name == "tf" else ADOPTED
         if name == "tf":
             require("gpu_tf")
-        if adopted:
-            made = environment.adopt(chosen, adopted, environ=os.environ)
-        else:
-            wheels = environment.wheels_for(chosen)
-            made = environment.prepare(chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print)
-        return Taker(made.python, tmp_path / "raw", chosen, watched=gpu)
+        return Taker(made(name).python, tmp_path / "raw", stack.load(STACKS[name]), watched=gpu)
 
     return taker
 
