@@ -122,12 +122,17 @@ def verdicts(compared: Compared) -> Iterator[Part]:
                 *_cell(each.b.cell),
                 each.quantity,
                 units.with_interval(each.verdict.ratio) if each.verdict.ratio else NOTHING,
-                marked(each),
+                _narrow(each),
                 each.verdict.reason,
             ]
             for each in mine
         ]
         yield Table(["cell", "n", "time", "ratio [95 %]", "verdict", "reason"], body, "lrllll")
+
+
+def _narrow(judged: Judged) -> str:
+    """Return the same as :func:`marked`, a field a line: a terminal has 80 columns."""
+    return judged.verdict.word + (" (other\n" + ",\n".join(judged.allowed) + ")" if judged.allowed else "")
 
 
 def marked(judged: Judged) -> str:

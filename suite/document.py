@@ -117,10 +117,12 @@ def _table(part: Table, style: str) -> str:
 
     names = {"l": "left", "r": "right"}
     header = list(part.header)
-    if style not in OF_TERMINAL:  # two lines in a head are for a narrow screen
+    body = part.body
+    if style not in OF_TERMINAL:  # two lines in a head or a cell are for a narrow screen
         header = [each.replace("\n", " ") for each in header]
+        body = [[each.replace("\n", " ") if isinstance(each, str) else each for each in row] for row in body]
     align = [names[letter] for letter in part.align]
-    return tabulate(part.body, header, tablefmt=style, colalign=align, disable_numparse=True)
+    return tabulate(body, header, tablefmt=style, colalign=align, disable_numparse=True)
 
 
 def _plain(part: Head | Title | Paragraph | Items | Code, *, markdown: bool) -> str:

@@ -329,8 +329,26 @@ def _uv(arguments: list[str], where: str, environ: Mapping[str, str]) -> None:
         return
     words = (done.stderr or done.stdout).strip()
     raise SuiteError(
-        Exit.NOT_PREPARED, f"{where}: cannot be installed (uv's words above)", _uv_advice(words), words
+        Exit.NOT_PREPARED,
+        f"{where}: cannot be installed (uv's words above)",
+        " ".join(each for each in (_uv_advice(words), _uv_settings(environ, Path.cwd())) if each),
+        words,
     )
+
+
+def _uv_settings(environ: Mapping[str, str], folder: Path) -> str:
+    """Return a sentence that names the file that uv, run in ``folder``, takes settings from; "" where there is none.
+
+    One that somebody left in a folder above holds for all below it (docs.astral.sh/uv, Configuration files).
+    """
+    home = Path(environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "/")) / ".config")
+    named = environ.get("UV_CONFIG_FILE")
+    found = (
+        [Path(named)]
+        if named
+        else [*(each / "uv.toml" for each in (folder, *folder.parents)), home / "uv/uv.toml"]
+    )
+    return next((f"uv takes settings from {each}." for each in found if each.is_file()), "")
 
 
 def _uv_advice(words: str) -> str:

@@ -143,6 +143,20 @@ def test_without_the_protobuf_pin(tmp_path, require):
     assert environment.find_made(which, "3.7", environ=environ) is None
 
 
+def test_settings_that_lie_above_are_named(tmp_path, monkeypatch):
+    """Fault: a uv.toml that somebody left in a folder above keeps every environment from being made, unnamed."""
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / "uv.toml").write_text("no-index = true\n")
+    monkeypatch.chdir(below)
+    environ = environ_with(tmp_path / "cache")
+    environ.pop("UV_CONFIG_FILE", None)
+    with pytest.raises(SuiteError) as caught:
+        prepare(stack.load(NAME), "3.6", environ)
+    assert caught.value.exit_code is Exit.NOT_PREPARED
+    assert f"uv takes settings from {tmp_path / 'uv.toml'}." in caught.value.next_step
+
+
 def test_too_little_room(tmp_path, require):
     """Fault: a disk that fills up after minutes of installing."""
     require("unshare")

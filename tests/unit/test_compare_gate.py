@@ -98,7 +98,10 @@ def test_the_gate_names_the_field_and_both_values_and_allow_marks(
     assert refused.code is Exit.IMPOSSIBLE and f"ALLOW={field}" in refused.words
     allowed = stored(tmp_path / "allowed", runs[0], other, allow=field)
     assert allowed.judged(NEW, "cold").verdict.word == "SLOWER" and allowed.code is Exit.SLOWER
-    assert f"SLOWER (other {field})" in allowed.words and "no plain speed-up" in allowed.words
+    assert "no plain speed-up" in allowed.words
+    table = allowed.text.partition(f"\n{NEW} beside {OLD}\n")[2].partition("\n\n")[0].splitlines()
+    assert " SLOWER (other" in table[2] and table[3].strip() == f"{field})" and max(map(len, table)) <= 80
+    assert f"SLOWER (other {field}) | significant" in (allowed.folder / "table.md").read_text()
     [line] = [each for each in csv.DictReader((allowed.folder / "table.csv").open()) if each["arm"] == NEW]
     assert line["allowed"] == field
     another = "threads" if field != "threads" else "engine"
@@ -183,7 +186,7 @@ def test_another_placement_is_no_plain_speed_up(tmp_path, runs):
     assert "ALLOW=placement" in apart.words
     allowed = stored(tmp_path / "allowed", runs[0], other, allow="placement")
     assert len(allowed.compared.judged) == 2
-    assert "SLOWER (other placement)" in allowed.words
+    assert "SLOWER (other" in allowed.words and " placement)" in allowed.words
     assert "placement differs: device and jit (CPU jit 50): no plain speed-up" in allowed.words
 
 
