@@ -53,23 +53,40 @@ class Folders:
 
     kept: Path
     """Holds one folder a cell of level ``process``, between its samples."""
+    begins_with: Path | None = None
+    """The ``kept`` of another run, whose caches a priming sample begins with: only what it lacks is made anew."""
 
     def lay_out(self, sample_folder: Path, cell: Cell | None, kind: Kind) -> Path:
         """Give a sample its cache folder, new or kept; return its path.
 
         A kept folder is moved to where new ones are made, because a container sees nothing but the sample's folder.
-        A priming sample begins with none: where one is kept already, a kill came between it and its line.
+        A priming sample begins with none, or with a copy of another run's: where one is kept already, a kill came
+        between it and its line.
         """
         cache = sample_folder / "cache"
         kept = self._kept(cell)
         if kept is not None and kind not in ("prepared", "fresh"):
             shutil.rmtree(kept, ignore_errors=True)
+            others = self._others(cell)
+            if kind == "priming" and others is not None:
+                shutil.copytree(others, cache, ignore=shutil.ignore_patterns(SCRATCH))
         elif kept is not None and kept.is_dir():
             kept.rename(cache)
             shutil.rmtree(cache / SCRATCH, ignore_errors=True)
         for below in (*CACHE_VARIABLES.values(), FLAGGED):
             (cache / below).mkdir(parents=True, exist_ok=True)
         return cache
+
+    def begun(self, cell: Cell | None) -> dict[str, int]:
+        """Return what a priming sample of this cell begins with, as :func:`listing` does."""
+        others = self._others(cell)
+        return listing(others) if others is not None else {}
+
+    def _others(self, cell: Cell | None) -> Path | None:
+        if self.begins_with is None or cell is None:
+            return None
+        found = self.begins_with / cell.id
+        return found if found.is_dir() else None
 
     def clear(self, cache: Path, cell: Cell | None, *, keep: bool) -> None:
         """Take a sample's cache folder away: back to where it is kept, or, unless ``keep``, for good."""
@@ -117,7 +134,8 @@ def proof(
 ) -> tuple[Proof, Status | None]:
     """Judge whether a sample was as cold as its level says.
 
-    ``primed`` is what the cell's priming sample left in its caches. ``disk`` is what the worker told of its reads:
+    ``primed`` is what the cell's priming sample left in its caches; of a priming sample itself, what it was to begin
+    with. ``disk`` is what the worker told of its reads:
     ``read_bytes`` over import and first call, ``used_bytes`` that it holds of the framework's files.
     """
     if level == NOT_APPLICABLE:
@@ -126,6 +144,8 @@ def proof(
         return _not_cold("the caches were not listed")
     if level == "process" and kind not in ("pilot", "priming"):
         return _kept(caches, primed)
+    if kind == "priming" and primed:
+        return _added_to(caches, primed)
     if caches.before:
         return _not_cold(f"{len(caches.before)} files in the caches before the start")
     if level == "disk":
@@ -143,6 +163,15 @@ def _kept(caches: Caches, primed: Mapping[str, int] | None) -> tuple[Proof, Stat
         if changed:
             return _not_cold(f"{len(changed)} files of the kept caches changed {when} the sample: {min(changed)}")
     return Proof("ok", f"caches kept and unchanged: {_files(primed)}"), None
+
+
+def _added_to(caches: Caches, begun: Mapping[str, int]) -> tuple[Proof, Status | None]:
+    for when, found in (("before", caches.before), ("during", {name: caches.after.get(name) for name in begun})):
+        changed = {name for name in {**begun, **found} if begun.get(name) != found.get(name)}
+        if changed:
+            what = "files of the caches that it was to begin with changed"
+            return _not_cold(f"{len(changed)} {what} {when} the sample: {min(changed)}")
+    return Proof("ok", f"added to the cell's caches: {_files(begun)} before, {_files(caches.after)} after"), None
 
 
 def _dropped(disk: Mapping[str, Any] | None) -> tuple[Proof, Status | None]:

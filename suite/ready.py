@@ -47,6 +47,8 @@ from suite.worker_env import clean_environment
 
 #: The operand is the same in every run, so that two runs multiply the same numbers.
 OPERAND_SEED = 20190614
+#: Below a run's folder: what its cells of level ``process`` keep between their samples.
+CACHES = "caches"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Ready:
     """What else a cell's workers are asked, by ``explain``."""
     mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)
     """Signs of causes that are counted in every sample."""
+    begins_with: str = ""
+    """The folder of a run beside this one, whose kept caches a priming sample begins with."""
 
     def record(self, plan_of_run: Plan, command: Sequence[str], *, arm: str = "") -> Run:
         """Return what run.json will hold."""
@@ -110,7 +114,9 @@ class Ready:
             raw=folder / journal.RAW,
             load=host.load,
             watch=watch,
-            caches=levels.Folders(folder / "caches"),
+            caches=levels.Folders(
+                folder / CACHES, folder.parent / self.begins_with / CACHES if self.begins_with else None
+            ),
             watched=self.watched,
             launch=launch if self.recording is None else Replay(self.recording),
             session=session,

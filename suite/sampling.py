@@ -136,6 +136,8 @@ def _take(
     _set_aside(folder, setting.session)
     folder.mkdir(parents=True)
     level = cell.level if cell else levels.NOT_APPLICABLE
+    if planned.kind == "priming":
+        primed = setting.caches.begun(cell)
     cache = setting.caches.lay_out(folder, cell, planned.kind)
     variables = {name: str(cache / below) for name, below in levels.CACHE_VARIABLES.items()}
     environment = setting.environment(

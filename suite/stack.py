@@ -314,6 +314,9 @@ def _patterns(definition: Definition) -> str:
             re.compile(each.mechanism.pattern if each.mechanism else "")
         except re.error as error:
             return f"ablations: {each.name}: mechanism.pattern: expected a regular expression: {error}"
+    beyond = [each.name for each in definition.ablations if each.over]
+    if beyond:
+        return f"ablations: {beyond[0]}: over: expected none: explain adds what goes beyond another ablation"
     named = [each.name for each in definition.ablations]
     if len(set(named)) != len(named):
         return f"ablations: expected each name once, got {', '.join(named)}"

@@ -12,6 +12,7 @@ from typing import Any
 from suite.exits import Exit
 from suite.explain import run as explaining
 from suite.explain.explanation import Explained, Explanation
+from suite.levels import FLAGGED
 from suite.records import to_json
 from tests.synthetic import RECORDING, STACK, Draw, Model, Synthetic, in_place, noisy
 
@@ -38,6 +39,8 @@ class Arm:
     said: str = ""
     cpu_s: float = 0.06
     libraries_kb: int = 0
+    chooses: Mapping[str, int] = field(default_factory=dict)
+    """Files that a priming sample adds to the cache of its choices where they lack, with their size in bytes."""
     ratios: Mapping[str, float] | None = None
 
 
@@ -53,6 +56,10 @@ class ByArm(Synthetic):
         targets = ("CPU", "XLA_CPU", "GPU", "XLA_GPU")
         self.models = {f"{target}.device": Model(arm.cold, noisy(arm.warm)) for target in targets}
         outcome = super().__call__(argv, folder=folder, **given)
+        if folder.name.startswith("priming"):
+            for choice in (folder / "cache" / FLAGGED / each for each in arm.chooses):
+                if not choice.exists():
+                    choice.write_bytes(b"x" * arm.chooses[choice.name])
         path = folder / "events.jsonl"
         told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         (folder / "stderr.txt").write_bytes(_with(told, (folder / "stderr.txt").read_bytes(), arm.said.encode()))

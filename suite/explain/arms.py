@@ -155,6 +155,7 @@ def made_for(arm: Arm, made: Ready, every: Sequence[Arm]) -> Ready:
         cells=arm.cells,
         environment=lambda home, more: merged(made.environment(home, more), environment),
         asked=lambda cell: request(arm.ablation, cell),
+        begins_with=_under_it(arm, every),
         mechanisms=_once(signs),
     )
 
@@ -172,6 +173,15 @@ def _watched(ablation: Ablation, arm: Arm) -> dict[str, str]:
         return dict(ablation.watch)
     names = f"{levels.CACHE}/{levels.FLAGGED}", f"{levels.CACHE}/{levels.SCRATCH}"
     return {name: value.replace(*names) for name, value in ablation.watch.items()}
+
+
+def _under_it(arm: Arm, every: Sequence[Arm]) -> str:
+    """Return the folder of the arm that this one goes beyond.
+
+    It keeps that very arm's choices: with its own it could have chosen other kernels, once for all blocks.
+    """
+    over = arm.ablation.over if arm.ablation is not None else ""
+    return next((each.folder for each in every if over and each.name == over), "")
 
 
 def _driver_cache(arm: Arm) -> dict[str, str]:

@@ -19,39 +19,36 @@ STEPS_OF = {
     "first_use": ("first", "shape"),
     "other": ("shape", "first"),
 }
-#: The same where the steps are those of a process that is tuned already: the last holds what is paid for a shape, too.
-STEPS_OF_TUNED = {
-    "tuning": ("tuning",),
-    "driver_jit": ("first", "anew"),
-    "first_use": ("first", "anew"),
-    "other": ("anew", "first"),
-}
 #: What is most specific draws first.
 ORDER = ("tuning", "driver_jit", "other", "first_use")
 LIBRARIES = "libraries"
 
 
 @dataclass(frozen=True)
-class OnceTuned:
-    """The arms that tell a first use from tuning: choices kept, and beyond that a second shape."""
+class TunedCut:
+    """The arms that tell a first use from tuning: choices kept, and beyond that a second shape. Both proven."""
 
     kept: Effect
     further: Effect
 
 
-def once_tuned(sides: Mapping[str, Side], found: Sequence[Effect]) -> OnceTuned | None:
-    """Return the arms that cut the excess where tuning is proven; None where they are not there, or it is not."""
+def tuned_cut(sides: Mapping[str, Side], found: Sequence[Effect]) -> TunedCut | None:
+    """Return the arms that cut the excess where they tell more than the nested ones; None where they do not.
+
+    That is where both are proven, and keeping the choices took more of tuning away than any other way to do so.
+    """
+    best = _once(found)
     for further in found:
-        if further.ablation.over and _arm(sides, further.ablation.name):
-            for kept in found:
+        if further.ablation.over and further.proven and _arm(sides, further.ablation.name):
+            for kept in best:
                 if kept.ablation.name == further.ablation.over and kept.ablation.role == "tuning" and kept.proven:
-                    return OnceTuned(kept, further)
+                    return TunedCut(kept, further)
     return None
 
 
 def steps(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> dict[str, dict[int, float]]:
     """Return the steps into which the nested arms cut the excess, each by block; those that were measured."""
-    tuned = once_tuned(sides, found)
+    tuned = tuned_cut(sides, found)
     if tuned:
         return {"tuning": dict(tuned.kept.by_block), "first": dict(tuned.further.by_block)}
     second, same = _arm(sides, SECOND_SHAPE.name), _arm(sides, SAME_SHAPE.name)
@@ -66,9 +63,9 @@ def steps(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> dic
 
 def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> list[Cause]:
     """Return all causes of a cell, in the order in which they draw from the account."""
-    tuned = once_tuned(sides, found)
+    tuned = tuned_cut(sides, found)
     if tuned:
-        return _causes_once_tuned(sides, found, tuned)
+        return _causes_of_tuned(sides, found, tuned)
     found = [each for each in found if not each.ablation.over]
     out = [*_made_anew(_arm(sides, SAME_SHAPE.name) or base)]
     ranked = [each for role in ORDER for each in _once(found) if each.ablation.role == role]
@@ -76,8 +73,7 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
         if effect.ablation.prepare:
             out += _first_use(base, sides, effect)
         else:
-            name, text = effect.ablation.cause or effect.ablation.name, effect.ablation.takes_out
-            out.append(Cause(name, text, effect.by_block, STEPS_OF[effect.ablation.role], effect.lacks))
+            out.append(_cause(effect, STEPS_OF[effect.ablation.role]))
     if not _arm(sides, SECOND_SHAPE.name):
         # Then the step of the shape holds what a second shape would take away.
         for effect in found:
@@ -89,20 +85,25 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
     return out
 
 
-def _causes_once_tuned(sides: Mapping[str, Side], found: Sequence[Effect], tuned: OnceTuned) -> list[Cause]:
+def _causes_of_tuned(sides: Mapping[str, Side], found: Sequence[Effect], tuned: TunedCut) -> list[Cause]:
     """Return the causes where a first use is told with tuning away. What it costs beside tuning is not asked again."""
     kept, further = sides[tuned.kept.ablation.name], sides[tuned.further.ablation.name]
-    out = [*_made_anew(further)]
-    others = [each for each in found if not each.ablation.prepare and not _same_cause(each, tuned.kept)]
-    ranked = [each for role in ORDER for each in _once([tuned.kept, *others]) if each.ablation.role == role]
-    for effect in ranked:
-        name, text = effect.ablation.cause or effect.ablation.name, effect.ablation.takes_out
-        out.append(Cause(name, text, effect.by_block, STEPS_OF_TUNED[effect.ablation.role], effect.lacks))
+    out = [*_made_anew(further), _cause(tuned.kept, ("tuning",))]
     busy = effects.differences(kept.touched("cpu_s"), further.touched("cpu_s"))
     seconds = _at_most(tuned.further.by_block, busy)
     text = "code that the process had not used before, of whatever shape"
     out.append(Cause("first use", text, seconds, ("first",), tuned.further.lacks or _untold(seconds)))
-    return out
+    # The others are told beside unablated calls, and hold what candidates pay, too: that is in the step of tuning, so
+    # they have at most what is left of a process's first use, and nothing of what is paid for each function.
+    others = [each for each in found if not each.ablation.prepare and not _same_cause(each, tuned.kept)]
+    ranked = [each for role in ORDER for each in _once(others) if each.ablation.role == role]
+    return [*out, *(_cause(effect, ("first",)) for effect in ranked)]
+
+
+def _cause(effect: Effect, steps_: Sequence[str]) -> Cause:
+    """Return what an ablation took away as a cause of the account."""
+    of = effect.ablation
+    return Cause(of.cause or of.name, of.takes_out, effect.by_block, steps_, effect.lacks)
 
 
 def _same_cause(one: Effect, other: Effect) -> bool:

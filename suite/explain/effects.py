@@ -132,18 +132,22 @@ def differences(one: Mapping[int, float], other: Mapping[int, float]) -> dict[in
     return {block: one[block] - other[block] for block in sorted(one) if block in other}
 
 
-def effect(ablation: Ablation, unablated: Side, ablated: Side) -> Effect:
-    """Compare a cell's ablated samples with the unablated ones of the same blocks.
+def effect(ablation: Ablation, beside: Side | None, ablated: Side) -> Effect:
+    """Compare a cell's ablated samples with those of the same blocks that they are told beside.
 
-    Of an ablation ``over`` another one ``unablated`` are the samples of that other one.
+    That is the unablated ones, or those of the ablation that it goes beyond; None where these were not planned.
     """
-    if not unablated.usable or not ablated.usable:
-        status = ablated.count if not ablated.usable else unablated.count
-        return Effect(ablation, ablated.count, lacks=f"its samples are not usable: {status.status}")
-    saved = differences(unablated.colds(), ablated.colds())
-    warms = unablated.warms(), ablated.warms()
+    if not ablated.usable:
+        return Effect(ablation, ablated.count, lacks=f"its samples are not usable: {ablated.count.status}")
+    if beside is None:
+        return Effect(ablation, ablated.count, lacks=f"{ablation.over or 'unablated'} was not measured")
+    if not beside.usable:
+        named = _arms(ablation)[0]
+        return Effect(ablation, beside.count, lacks=f"{named} are not usable: {beside.count.status}")
+    saved = differences(beside.colds(), ablated.colds())
+    warms = beside.warms(), ablated.warms()
     both = sorted(set(warms[0]) & set(warms[1]))
-    before, after = unablated.seen(ablation.name), ablated.seen(ablation.name)
+    before, after = beside.seen(ablation.name), ablated.seen(ablation.name)
     estimate = intervals.mean(list(saved.values())) if saved else None
     firsts = ablated.firsts()
     samples = list(ablated.prepared.values())
@@ -152,7 +156,7 @@ def effect(ablation: Ablation, unablated: Side, ablated: Side) -> Effect:
         ablation,
         ablated.count,
         saved=estimate,
-        started=_started(unablated, ablated),
+        started=_started(beside, ablated),
         cold=stats.geometric(list(ablated.colds().values())),
         warm=stats.ratio([warms[1][each] for each in both], [warms[0][each] for each in both]) if both else None,
         warm_s=warm_s,
@@ -161,7 +165,7 @@ def effect(ablation: Ablation, unablated: Side, ablated: Side) -> Effect:
         seen_after=after,
         lacks=lacking(ablation.mechanism, estimate, before, after, _arms(ablation)),
         precision=precision.effective(samples),
-        arithmetic=precision.arithmetic(list(unablated.prepared.values()), samples),
+        arithmetic=precision.arithmetic(list(beside.prepared.values()), samples),
         flops=2.0 * ablated.cell.n**3 / warm_s.centre if warm_s else None,
         by_block=saved,
     )

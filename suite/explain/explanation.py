@@ -139,17 +139,17 @@ def _explained(
     instead = _instead(cell, base, experiment, runs, samples)
     if not base.usable:
         return Explained(cell, base.count, instead=instead)
-    sides: dict[str, Side] = {}
+    ablated = [
+        (arm, arm.ablation)
+        for arm in experiment.arms
+        if arm.ablation is not None and cell.id in [each.id for each in runs[arm.name].plan.cells]
+    ]
+    sides = {arm.name: _side(arm, cell, runs, samples) for arm, _ in ablated}
     found: list[Effect] = []
     every = None
-    for arm in experiment.arms:
-        if arm.ablation is None or cell.id not in [each.id for each in runs[arm.name].plan.cells]:
-            continue
-        sides[arm.name] = _side(arm, cell, runs, samples)
-        against = sides.get(arm.ablation.over) if arm.ablation.over else base
-        if against is None:
-            continue  # nothing that it could be told beside was planned for this cell
-        effect = effects.effect(arm.ablation, against, sides[arm.name])
+    for arm, ablation in ablated:
+        beside = sides.get(ablation.over) if ablation.over else base
+        effect = effects.effect(ablation, beside, sides[arm.name])
         if arm.kind == "together":
             every = effect
         else:

@@ -166,6 +166,6 @@ def ablations(definition: Definition, cells: Sequence[Cell]) -> list[Ablation]:
         by_name[each.name] = each
     if TUNING_KEPT.name in by_name:
         further = once_tuned(by_name[TUNING_KEPT.name])
-        by_name[further.name] = further
+        by_name.setdefault(further.name, further)
     every = list(by_name.values())
     return [each for each in every if any(each.applies(cell.target, cell.placement) for cell in cells)]

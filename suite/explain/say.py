@@ -123,7 +123,8 @@ def reasons(each: Explained) -> list[str]:
             lines.insert(0, f"not proven: {effect.lacks}")
         elif not effect.ablation.what_if and effect.ablation.mechanism is not None:
             sign = effect.ablation.mechanism.seen_as
-            counts = f"{_count(effect.seen_before)} without it, {_count(effect.seen_after)} with it"
+            without = f"with {effect.ablation.over} alone" if effect.ablation.over else "without it"
+            counts = f"{_count(effect.seen_before)} {without}, {_count(effect.seen_after)} with it"
             lines.insert(0, f"proven: {sign}: {counts}")
         if effect.saved is None and effect.count.reason is not None:
             lines.append(effect.count.reason.text)
@@ -137,6 +138,12 @@ def reasons(each: Explained) -> list[str]:
                     f"{entry.name}: {entry.text}" + ("" if entry.proven else f"; not proven: {entry.lacks}")
                 )
     return out
+
+
+def beside_another(each: Explained) -> list[str]:
+    """Return what the rows of ablations that are not told beside the cell as it is are told beside."""
+    over = [(effect.ablation.name, effect.ablation.over) for effect in each.effects if effect.ablation.over]
+    return [f"* {name}: beside {other}, not beside the cell as it is" for name, other in over]
 
 
 def _changed(effect: Effect) -> list[str]:

@@ -86,8 +86,9 @@ def ablation_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of the ablations: by how much cold falls, what warm is times, what follows."""
     body: list[list[str]] = []
     for effect in [*each.effects, *([each.together] if each.together else [])]:
+        name = effect.ablation.name + (" *" if effect.ablation.over else "")
         if effect.saved is None:
-            body.append([effect.ablation.name, "-", "-", effect.count.status])
+            body.append([name, "-", "-", effect.count.status])
             continue
         what = "proven" if effect.proven else "not proven"
         if effect.ablation.what_if:
@@ -97,13 +98,14 @@ def ablation_rows(each: Explained) -> tuple[list[str], list[list[str]]]:
         if effect.arithmetic == "changes arithmetic":
             what = effect.arithmetic  # whether it is proven stands below
         warm = units.with_interval(effect.warm) if effect.warm else "-"
-        body.append([effect.ablation.name, say.seconds(effect.saved), warm, what])
+        body.append([name, say.seconds(effect.saved), warm, what])
     return ["taken away", "cold falls by [95 %]", "warm times", ""], body
 
 
 def _ablations(each: Explained, style: str) -> str:
     header, body = ablation_rows(each)
-    return table(body, header, style, "lrll")
+    notes = [line if style == "github" else paragraph(line) for line in say.beside_another(each)]
+    return "\n\n".join([table(body, header, style, "lrll"), *notes])
 
 
 def phase_rows(each: Explained) -> tuple[list[str], list[list[str]]]:

@@ -80,7 +80,11 @@ def _cell(each: Explained, run: Run, samples: Sequence[Sample]) -> list[Section 
     ]
     ablated: list[Child] = [
         table("What each ablation did: cold falls by, warm times", *_rows(sheet.ablation_rows(each))),
-        element("ul", [element("li", line) for line in say.reasons(each)], class_="notes"),
+        element(
+            "ul",
+            [element("li", line) for line in [*say.beside_another(each), *say.reasons(each)]],
+            class_="notes",
+        ),
     ]
     lines = sheet.remedy_lines(each)
     remedies: list[Child] = [

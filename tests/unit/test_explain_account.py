@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import random
+import shutil
 
 import msgspec
 import pytest
 
-from suite import ablation, levels, rows, stack
+from suite import ablation, levels, plan, ready, rows, stack
 from suite.ablation import Ablation, Mechanism
+from suite.errors import SuiteError
 from suite.explain import arms, causes, general, intervals
 from suite.explain.account import Cause, account, interaction
 from suite.explain.break_even import break_even
@@ -195,6 +197,51 @@ def test_an_arm_that_keeps_its_caches_keeps_those_alone_that_it_is_about():
     assert arms._driver_cache(own) == {"CUDA_CACHE_PATH": emptied}
     for kind, of in (("ablation", driver), ("together", ablation.together([tuning, driver])), ("unablated", None)):
         assert arms._driver_cache(arms.Arm("x", kind, [], fresh=False, ablation=of)) == {}
+
+
+@pytest.mark.parametrize("name", ["jax0.11-cuda13", "tf2.18-cuda12.5", "tf2.21-cuda12"])
+def test_what_goes_beyond_another_differs_from_it_in_the_preparatory_call_alone(name, tmp_path):
+    """Fault: with JAX's own cache on, or PTX kept, its arm takes out more than a first use."""
+    chosen = stack.load(name)
+    cells = plan.cells(
+        chosen,
+        ["XLA_GPU"],
+        "jit",
+        [50],
+        dtype="float32",
+        precision="default",
+        level="jit",
+        python="3.12",
+        engine="local",
+    )[:1]
+    every = general.ablations(chosen.definition, cells)
+    planned = arms.arms(cells, chosen, every)
+    bare = ready.Ready(
+        *(None, chosen, None, None, cells, {}, lambda home, more: dict(more), "isolated", tmp_path)  # type: ignore[arg-type]
+    )
+    kept, further = (
+        next(arm for arm in planned if arm.name == which)
+        for which in (general.TUNING_KEPT.name, "second shape once tuned")
+    )
+    made = {arm.name: arms.made_for(arm, bare, planned) for arm in (kept, further)}
+    environments = [each.environment(tmp_path, {}) for each in made.values()]
+    assert environments[0] == environments[1] and f"{levels.CACHE}/{levels.FLAGGED}" in str(environments[0])
+    assert [arm.cells for arm in (kept, further)] == [kept.cells] * 2 and kept.cells[0].level == "process"
+    asked = [each.asked(kept.cells[0]) for each in made.values()]
+    assert asked == [{"watch": True}, {"watch": True, "prepare_n": 58}]
+    assert [each.begins_with for each in made.values()] == ["", kept.folder]
+
+
+def test_a_stack_may_not_go_beyond_another_ablation(tmp_path):
+    """Fault: an arm that is measured, told beside nothing, and in no account."""
+    folder = tmp_path / "tf2.18-cuda12.5"
+    shutil.copytree(stack.STACKS / folder.name, folder)
+    file = folder / "stack.toml"
+    file.write_text(
+        file.read_text().replace('name = "oneDNN off"', 'name = "oneDNN off"\nover = "autotuning off"', 1)
+    )
+    with pytest.raises(SuiteError, match="ablations: oneDNN off: over: expected none"):
+        stack.load(folder.name, tmp_path)
 
 
 #: What XLA of TensorFlow 2.15 to 2.18 writes (xla/autotune_results.proto as text): a product whose candidates were

@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
+import json
+from types import MappingProxyType
 from unittest import mock
 
 import msgspec
 import pytest
 
-from suite import collecting
-from suite.ablation import Mechanism
+from suite import collecting, stack
+from suite.ablation import Ablation, Mechanism
 from suite.errors import SuiteError
 from suite.exits import Exit
 from suite.explain import general
 from suite.explain import run as explaining
 from tests.explaining import Arm, explained
-from tests.synthetic import lognormal
+from tests.synthetic import STACK, lognormal
 
 #: Lines as TensorFlow 1.14 writes them with TF_CPP_VMODULE=gemm_thunk=4, composed from its public source
 #: (tensorflow/compiler/xla/service/gpu/gemm_thunk.cc): not recorded on a GPU.
@@ -103,19 +105,34 @@ KEPT = msgspec.structs.replace(
 TUNED = "second-shape,same-shape-again,autotuning-kept,second-shape-once-tuned"
 
 
-def tuned(out, *, kept: float, busy_s: float = 0.17, kept_kb: int = 10_000, **given: str):
+def tuned(
+    out,
+    *,
+    kept=0.17,
+    busy_s=0.17,
+    kept_kb=10_000,
+    ablations=(KEPT,),
+    others=MappingProxyType({}),
+    names=TUNED,
+    **given,
+):
     """Explain a process whose tuning varies by more than its first use of code, 90 ms, costs."""
     tuning = lognormal(2.8, 0.05)
     arms = {
         "unablated": Arm(cold=tuning, warm=0.02, said=TUNING, cpu_s=7.0, libraries_kb=5000),
         "second-shape": Arm(cold=tuning, warm=0.02, said=TUNING, cpu_s=7.0),
         "same-shape-again": Arm(cold=lognormal(0.08, 0.01), warm=0.02, cpu_s=0.08),
-        "autotuning-kept": Arm(cold=lognormal(kept, 0.01), warm=0.02, cpu_s=busy_s, libraries_kb=kept_kb),
-        "second-shape-once-tuned": Arm(cold=lognormal(0.08, 0.01), warm=0.02, cpu_s=0.08),
+        "autotuning-kept": Arm(
+            cold=lognormal(kept, 0.01), warm=0.02, cpu_s=busy_s, libraries_kb=kept_kb, chooses={"one": 7}
+        ),
+        "second-shape-once-tuned": Arm(
+            cold=lognormal(0.08, 0.01), warm=0.02, cpu_s=0.08, chooses={"one": 8, "other": 9}
+        ),
         "all-together": Arm(cold=lognormal(0.08, 0.01), warm=0.02, cpu_s=0.08),
+        **others,
     }
-    with mock.patch.dict(general.OF_FRAMEWORK, {"tensorflow": [KEPT]}):
-        return explained(out, arms, targets="XLA_GPU", **{"ablations": TUNED, **given})
+    with mock.patch.dict(general.OF_FRAMEWORK, {"tensorflow": list(ablations)}):
+        return explained(out, arms, targets="XLA_GPU", ablations=names, **given)
 
 
 def test_a_first_use_is_told_where_no_tuning_varies(tmp_path):
@@ -133,6 +150,8 @@ def test_a_first_use_is_told_where_no_tuning_varies(tmp_path):
     assert done.entry("autotuning").drawn.centre == pytest.approx(2.63, abs=0.2)
     assert account.explained.low > 0.97
     assert "for tuning" in done.words and "beyond what autotuning kept takes away" in done.words
+    assert "* second shape once tuned: beside autotuning kept" in done.words
+    assert "10000 with autotuning kept alone, 0 with it" in done.words
     # Never part of all together, which it would be counted twice in.
     assert "once tuned" not in done.cell.together.ablation.takes_out
 
@@ -159,9 +178,80 @@ def test_where_tuning_is_not_proven_the_nested_arms_cut_as_ever(tmp_path):
     assert entries.count("first use") == 1 and "second shape once tuned" not in entries
 
 
+def test_what_goes_beyond_another_begins_with_its_choices(tmp_path):
+    """Fault: it chose another kernel than the arm that it is told beside, once for all blocks: no interval shows it."""
+    done = tuned(tmp_path, samples="2")
+    taken = {
+        arm: [json.loads(line) for line in (done.folder / arm / "samples.jsonl").read_text().splitlines()]
+        for arm in ("autotuning-kept", "second-shape-once-tuned")
+    }
+    [priming] = [each for each in taken["second-shape-once-tuned"] if each["kind"] == "priming"]
+    assert priming["caches"]["before"] == {"flagged/one": 7} and "added to" in priming["proofs"]["cold"]["text"]
+    choices = {
+        arm: [each["caches"]["before"] for each in samples if each["kind"] == "prepared"]
+        for arm, samples in taken.items()
+    }
+    assert choices["autotuning-kept"] == [{"flagged/one": 7}] * 2
+    assert choices["second-shape-once-tuned"] == [{"flagged/one": 7, "flagged/other": 9}] * 2
+
+
+#: A driver's PTX that is proven beside unablated calls, where candidates have most of it.
+PTX = Ablation(
+    name="PTX kept",
+    takes_out="PTX",
+    targets=["XLA_GPU"],
+    mechanism=Mechanism("stderr", "PTX", pattern=r"took (\d)"),
+    role="driver_jit",
+)
+
+
+def test_what_is_told_beside_unablated_calls_never_goes_beyond_the_process(tmp_path):
+    """Fault: 300 ms of candidates' PTX, in tuning's step already, laid on a sleep of the last step: explained twice."""
+    arms = {
+        "second-shape-once-tuned": Arm(cold=lognormal(0.48, 0.01), warm=0.02, cpu_s=0.08),
+        "autotuning-kept": Arm(cold=lognormal(0.57, 0.01), warm=0.02, cpu_s=0.17, libraries_kb=10_000),
+        "ptx-kept": Arm(cold=lognormal(2.0, 0.001), warm=0.02),
+    }
+    names = "autotuning-kept,second-shape-once-tuned,ptx-kept"
+    done = tuned(tmp_path, ablations=(KEPT, PTX), others=arms, names=names)
+    assert next(each for each in done.cell.effects if each.ablation == PTX).proven
+    assert done.entry("PTX kept").drawn.centre == pytest.approx(0, abs=0.01)
+    assert done.entry("first use").drawn.centre == pytest.approx(0.09, abs=0.01)
+    # 0.48 less warm, what the log names of compiling (32 ms) and what building takes (48 ms).
+    assert done.cell.account.unattributed_s.centre == pytest.approx(0.38, abs=0.02)
+
+
+def test_tuning_that_another_way_takes_more_of_is_cut_as_ever(tmp_path):
+    """Fault: a cache that keeps half of the choices hides what switching tuning off proves."""
+    off = stack.load(STACK).definition.ablations[0]
+    assert off.name == "autotuning off"
+    arms = {
+        "autotuning-kept": Arm(cold=lognormal(1.5, 0.01), warm=0.02, cpu_s=1.6, libraries_kb=10_000),
+        "second-shape-once-tuned": Arm(cold=lognormal(1.4, 0.01), warm=0.02, cpu_s=1.4),
+        "autotuning-off": Arm(cold=lognormal(0.1, 0.01), warm=0.02),
+    }
+    names = "autotuning-kept,autotuning-off,second-shape-once-tuned"
+    done = tuned(tmp_path, ablations=(KEPT, off), others=arms, names=names)
+    assert "tuning" not in done.cell.account.steps
+    # All but what the log names of compiling, and the tenth that building takes; keeping choices takes 1.3 s away.
+    assert done.entry("autotuning").drawn.centre == pytest.approx(2.48, abs=0.2)
+
+
+@pytest.mark.parametrize("broken", ["autotuning-kept", "second-shape-once-tuned"])
+def test_an_arm_that_is_not_usable_is_said_and_takes_no_account_with_it(tmp_path, broken):
+    """Fault: samples of the one are blamed for the other, or the cell has no account at all."""
+    wrong = Arm(cold=0.1, ratios={"rows": 90.0, "last": 90.0, "scalar": 90.0})
+    done = tuned(tmp_path, others={broken: wrong})
+    assert done.cell.account.steps.keys() == {"first", "shape", "anew"}
+    further = next(each for each in done.cell.effects if each.ablation.over)
+    named = "samples of autotuning kept" if broken == "autotuning-kept" else "its samples"
+    assert further.saved is None and further.count.status == "wrong_result"
+    assert further.lacks == f"{named} are not usable: wrong_result"
+
+
 def test_naming_what_goes_beyond_another_names_that_other_one(tmp_path):
     """Fault: an arm that is told beside one that was not measured."""
-    done = tuned(tmp_path, kept=0.17, ablations="second-shape-once-tuned")
+    done = tuned(tmp_path, names="second-shape-once-tuned")
     names = [each.name for each in done.explanation.experiment.arms]
     assert names == ["unablated", "autotuning kept", "second shape once tuned"]
     assert done.cell.account.explained.low > 0.97

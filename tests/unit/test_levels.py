@@ -185,6 +185,40 @@ def test_caches_go_from_the_priming_to_each_sample(folders, tmp_path):
     folders.discard()  # twice is no fault
 
 
+def test_a_priming_may_begin_with_what_another_run_keeps(folders, tmp_path):
+    """Fault: it chooses anew what the other has chosen, takes the other's folder away, or begins with its scratch."""
+    cache = lend(folders, tmp_path, "priming.XLA_GPU.device.50", cell())
+    (cache / levels.FLAGGED / "choice").write_bytes(b"x" * 10)
+    (cache / "tmp" / "left").write_text("x")
+    folders.clear(cache, cell(), keep=True)
+    beyond = levels.Folders(tmp_path / "beyond" / "caches", folders.kept)
+    assert beyond.begun(cell()) == {"flagged/choice": 10} and beyond.begun(cell(n=500)) == {}
+    cache = lend(beyond, tmp_path / "beyond", "priming.XLA_GPU.device.50", cell())
+    assert levels.listing(cache) == {"flagged/choice": 10} == levels.listing(folders.kept / cell().id)
+    assert not list((cache / "tmp").iterdir())
+    check_empty(lend(beyond, tmp_path / "beyond", "pilot.XLA_GPU.device.50", cell()))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, "added to the cell's caches: 1 files"),
+        (
+            {"a": 1},
+            {"a": 3, "b": 2},
+            "1 files of the caches that it was to begin with changed during the sample: a",
+        ),
+        ({}, {"b": 2}, "1 files of the caches that it was to begin with changed before the sample: a"),
+        ({"a": 1, "c": 1}, {"a": 1, "c": 1}, "changed before the sample: c"),
+    ],
+)
+def test_a_priming_that_begins_with_anothers_caches_leaves_them_as_they_are(before, after, says):
+    """Fault: a choice that was made anew passes for the one that was kept."""
+    proof, status = levels.proof("process", "priming", Caches(before, after), {"a": 1})
+    assert says in proof.text
+    assert (status is None) == (proof.state == "ok") == ("added" in says)
+
+
 def test_scratch_is_empty_before_every_sample(folders, tmp_path):
     """Fault: TMPDIR is called a cache, and what one sample left there makes the next not_cold."""
     cache = lend(folders, tmp_path, "priming.XLA_GPU.device.50", cell())
