@@ -32,14 +32,14 @@ class TunedCut:
     further: Effect
 
 
-def tuned_cut(sides: Mapping[str, Side], found: Sequence[Effect]) -> TunedCut | None:
+def tuned_cut(found: Sequence[Effect]) -> TunedCut | None:
     """Return the arms that cut the excess where they tell more than the nested ones; None where they do not.
 
     That is where both are proven, and keeping the choices took more of tuning away than any other way to do so.
     """
     best = _once(found)
     for further in found:
-        if further.ablation.over and further.proven and _arm(sides, further.ablation.name):
+        if further.ablation.over and further.proven:
             for kept in best:
                 if kept.ablation.name == further.ablation.over and kept.ablation.role == "tuning" and kept.proven:
                     return TunedCut(kept, further)
@@ -48,7 +48,7 @@ def tuned_cut(sides: Mapping[str, Side], found: Sequence[Effect]) -> TunedCut | 
 
 def steps(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> dict[str, dict[int, float]]:
     """Return the steps into which the nested arms cut the excess, each by block; those that were measured."""
-    tuned = tuned_cut(sides, found)
+    tuned = tuned_cut(found)
     if tuned:
         return {"tuning": dict(tuned.kept.by_block), "first": dict(tuned.further.by_block)}
     second, same = _arm(sides, SECOND_SHAPE.name), _arm(sides, SAME_SHAPE.name)
@@ -63,7 +63,7 @@ def steps(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> dic
 
 def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> list[Cause]:
     """Return all causes of a cell, in the order in which they draw from the account."""
-    tuned = tuned_cut(sides, found)
+    tuned = tuned_cut(found)
     if tuned:
         return _causes_of_tuned(sides, found, tuned)
     found = [each for each in found if not each.ablation.over]

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from suite import journal
 from suite.engines import WORKER
 from suite.exits import Exit
+from suite.explain import general
 from suite.explain import run as explaining
 from suite.explain.explanation import Explained
 from suite.stack import ROOT
@@ -83,3 +85,27 @@ def test_what_was_killed_is_finished(made, tmp_path):
     assert code is Exit.DONE and kept == folder and "PARTIAL" not in texts[0]
     check_whole(folder)
     assert problems_below(folder)[1] == []
+
+
+def test_what_goes_beyond_an_arm_begins_with_what_that_one_keeps(made_jax, tmp_path):
+    """Fault: it compiles and chooses for itself, so that another choice is taken for what it takes away.
+
+    On a CPU there are no choices to keep: JAX's own compile cache stands in for XLA's of its autotuning.
+    """
+    kept = next(each for each in general.OF_FRAMEWORK["jax"] if each.name == "compile cache kept")
+    beyond = general.once_tuned(kept)
+    given = {"stack": "jax0.11-cuda13", "targets": "XLA_CPU", "shapes": "500", "samples": "2", "engine": "local"}
+    asked = {**given, "ablations": beyond.slug, "out": str(tmp_path)}
+    with mock.patch.dict(general.OF_FRAMEWORK, {"jax": [kept, beyond]}):
+        code, folder = explaining.run(asked, os.environ, ["explain"], lambda text: None)
+    assert code is Exit.DONE
+    samples = {
+        arm: journal.read_samples(folder / arm)[0] for arm in ("compile-cache-kept", "second-shape-once-tuned")
+    }
+    assert {each.status for taken in samples.values() for each in taken} == {"ok"}
+    first = {arm: next(each for each in taken if each.kind == "priming").caches for arm, taken in samples.items()}
+    own, added = first["compile-cache-kept"].after, first["second-shape-once-tuned"]
+    assert own and added.before == own and own.items() < added.after.items()
+    for each in samples["second-shape-once-tuned"]:
+        if each.kind == "prepared":
+            assert each.caches.before == added.after == each.caches.after
