@@ -109,6 +109,19 @@ def _podman(client: str, info: dict[str, Any]) -> Daemon:
     )
 
 
+def storage(daemon: Daemon, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder on this machine in which an engine keeps its images; None where it is elsewhere, or not told.
+
+    A daemon behind a network socket, or in a virtual machine of its own, names a folder that is not of this machine.
+    """
+    if daemon.name == "docker":
+        elsewhere = not environ.get("DOCKER_HOST", "unix://").startswith("unix://") or about(daemon).desktop
+        told = None if elsewhere else daemon.info.get("DockerRootDir")
+    else:
+        told = (daemon.info.get("store") or {}).get("graphRoot")
+    return Path(told) if told and Path(told).exists() else None
+
+
 def about(daemon: Daemon) -> About:
     """Return what the advice on this engine's failures depends on."""
     said_or_told = daemon.said + str(daemon.info.get("OperatingSystem", ""))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 
 from suite import environment
 from suite.engines.advice import About
-from suite.engines.daemon import Daemon, about
+from suite.engines.daemon import Daemon, about, storage
 from suite.engines.errors import known
 from suite.errors import SuiteError
 from suite.exits import Exit
@@ -83,6 +84,18 @@ def size_mb(stack: Stack, replaced: Mapping[str, str]) -> int:
     return environment.size_mb(stack, "cpu" if replaced.get("CUDA_WHEELS") == "none" else "cuda")
 
 
+def _little_room(daemon: Daemon, needed_mb: int, environ: Mapping[str, str]) -> str:
+    """Return a warning where less is free than the packages take: no error, for layers may be there already."""
+    folder = storage(daemon, environ)
+    if folder is None:
+        return ""
+    try:
+        free_mb = shutil.disk_usage(folder).free // 10**6
+    except OSError:  # a folder that only its daemon may look into
+        return ""
+    return f"; only {free_mb} MB are free in {folder}" if free_mb < needed_mb else ""
+
+
 def build(
     daemon: Daemon,
     stack: Stack,
@@ -105,7 +118,10 @@ def build(
     argv = build_command(daemon.client, stack, replaced, environ, docker=daemon.name == "docker")
     for name, value in sorted(replaced.items()):
         report(f"replaced: {name}={value or '(nothing)'} instead of {arguments(stack)[name]}")
-    report(f"building the image of {stack.name} with {daemon.name} ({size_mb(stack, replaced)} MB and more, once)")
+    report(
+        f"building the image of {stack.name} with {daemon.name} ({size_mb(stack, replaced)} MB and more, once)"
+        + _little_room(daemon, size_mb(stack, replaced), environ)
+    )
     done = subprocess.run(
         argv,
         env={**environ, "DOCKER_BUILDKIT": "1"},

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -204,6 +206,32 @@ def test_a_worker_knows_its_user_s_name_without_a_passwd_file(tmp_path):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout == "coldwarm\n"
+
+
+@pytest.mark.parametrize(
+    ("of", "environ", "told"),
+    [
+        (daemon.Daemon("docker", info={"DockerRootDir": "{here}"}), {}, True),
+        (daemon.Daemon("docker", info={"DockerRootDir": "{here}"}), {"DOCKER_HOST": "unix:///x"}, True),
+        (daemon.Daemon("podman", info={"store": {"graphRoot": "{here}"}}), {"DOCKER_HOST": "tcp://x"}, True),
+        (daemon.Daemon("docker", info={"DockerRootDir": "{here}"}), {"DOCKER_HOST": "tcp://far:2376"}, False),
+        (
+            daemon.Daemon("docker", info={"DockerRootDir": "{here}", "OperatingSystem": "Docker Desktop"}),
+            {},
+            False,
+        ),
+        (daemon.Daemon("docker", info={"DockerRootDir": "/not/here"}), {}, False),
+        (daemon.Daemon("podman"), {}, False),
+    ],
+)
+def test_too_little_room_for_an_image_is_said_before_it_is_built(tmp_path, monkeypatch, of, environ, told):
+    """Fault: a disk that is full after half an hour of downloads; or that of another machine is looked at."""
+    of = dataclasses.replace(of, info=json.loads(json.dumps(of.info).replace("{here}", str(tmp_path))))
+    free = types.SimpleNamespace(free=4_999_999_999)
+    monkeypatch.setattr(images.shutil, "disk_usage", lambda folder: free)
+    assert images._little_room(of, 4999, environ) == ""
+    expected = f"; only 4999 MB are free in {tmp_path}" if told else ""
+    assert images._little_room(of, 5000, environ) == expected
 
 
 @pytest.mark.parametrize("name", stack.names())
