@@ -96,11 +96,10 @@ class Reproduce:
         snippet itself says that they are not there.
         """
         left_s = self._left_s()
-        free = psutil.virtual_memory().available
         fits, left_out = set(), []
         for cell in sorted(self.run.plan.cells, key=lambda each: each.n):
             needed = self._foreseen_s(cell) * repeats if cell.device in devices else 0.0
-            memory = MATRICES * 4 * cell.n**2
+            memory, free = MATRICES * 4 * cell.n**2, self._memory_bytes(cell)
             if cell.device in devices and memory > free:
                 left_out.append((cell, f"needs {memory / 1e9:.1f} GB of memory, {free / 1e9:.1f} are free"))
             elif needed > left_s:
@@ -114,10 +113,24 @@ class Reproduce:
     def _foreseen_s(self, cell: Cell) -> float:
         """Return the seconds of both passes of one cell, from figures assumed above."""
         on_gpu = "GPU" in cell.device
-        rate = ASSUMED_GPU_FLOPS if on_gpu else ASSUMED_SHARE * self.setting.ceiling_flops
+        rate = self._gpu_flops() if on_gpu else ASSUMED_SHARE * self.setting.ceiling_flops
         matmul = 2.0 * cell.n**3 / rate
         first = matmul * (FIRST_PASS_MATMULS if cell.target == "XLA_GPU" else 1)
         return first + matmul + 2 * (PAIR_S + ELEMENT_S * cell.n**2)
+
+    def _gpu_flops(self) -> float:
+        """Return the FLOP/s that a GPU is assumed to reach: the question's, or a share of the watched one's ceiling."""
+        watched = self.setting.watched
+        if watched is None or not watched.static:
+            return ASSUMED_GPU_FLOPS
+        return max(ASSUMED_GPU_FLOPS, ASSUMED_SHARE * watched.ceiling_flops("ieee"))
+
+    def _memory_bytes(self, cell: Cell) -> int:
+        """Return the memory that a cell's matrices can have: of its GPU, where that is known, else of the machine."""
+        watched = self.setting.watched
+        if "GPU" in cell.device and watched is not None and watched.static.get("memory_total_bytes"):
+            return int(watched.static["memory_total_bytes"])
+        return psutil.virtual_memory().available
 
     def _left_s(self) -> float:
         return self.run.plan.budget_s - (time.monotonic() - self._begin_s)

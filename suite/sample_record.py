@@ -26,7 +26,7 @@ from suite.records import (
     Status,
     Warm,
 )
-from suite.room import Room, needed_bytes
+from suite.room import Room, needed_bytes, says_out_of_memory
 
 
 def record(
@@ -60,7 +60,9 @@ def record(
         compiles = compile_counts.recorded(told) if compiles is None else compiles
         room = _room(cell, told, free_bytes)
         ended = refused or classify.ending(outcome, told, stderr, raw_file, timeout_s, room)
-        measured = _measured(planned.kind, cell, outcome, told, caches, ceiling_flops, compiles, primed)
+        measured = _measured(
+            planned.kind, cell, outcome, told, caches, ceiling_flops, compiles, primed, free_bytes
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Whole events of the right version that do not hold what they must: as good as garbage.
         measured = {}
@@ -99,6 +101,7 @@ def _measured(
     ceiling_flops: float,
     compiles: dict[str, Compiles] | None,
     primed: Mapping[str, int] | None,
+    free_bytes: int | None,
 ) -> dict[str, Any]:
     """Return the record's fields that come from events, and under "failed" the worst proof."""
     out: dict[str, Any] = {"wall_s": outcome.ended_s - outcome.spawn_s}
@@ -117,7 +120,7 @@ def _measured(
         event = told.first(name)
         if event:
             out[name] = event[name]
-    out["pairs"] = [_pair(event, compiles) for event in told.every("pair")]
+    out["pairs"] = [_pair(event, compiles, free_bytes) for event in told.every("pair")]
     first = told.first("first_result")
     if first is None or cell is None:
         return out
@@ -187,12 +190,18 @@ def _device_clock(told: events.Events) -> DeviceClock | None:
 
 
 def _room(cell: Cell | None, told: events.Events, free_bytes: int | None) -> Room | None:
-    """Return what the cell needs of its device's memory, beside what the worker told was free, else the host."""
+    """Return what the cell needs of its device's memory, beside what was free: the least that anyone told.
+
+    The worker's figure is its allocator's, which may be a share of the whole memory whatever other processes hold
+    (JAX without preallocation); the host's is the driver's, before the start.
+    """
     if cell is None:
         return None
     memory = told.first("memory")
-    free = int(_number(memory["free_bytes"])) if memory else free_bytes
-    return Room(needed_bytes(cell.n, cell.dtype), free)
+    free = [
+        each for each in (int(_number(memory["free_bytes"])) if memory else None, free_bytes) if each is not None
+    ]
+    return Room(needed_bytes(cell.n, cell.dtype), min(free, default=None))
 
 
 def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool) -> list[Interval]:
@@ -222,10 +231,14 @@ def _phases(outcome: Outcome, told: events.Events, origin_s: float, shared: bool
     return out
 
 
-def _pair(event: Mapping[str, Any], compiles: Mapping[str, Compiles] | None) -> Pair:
+def _pair(event: Mapping[str, Any], compiles: Mapping[str, Compiles] | None, free_bytes: int | None) -> Pair:
     if event["status"] != "ok":
-        reason = str(event.get("reason", ""))
-        return Pair(event["pass"], event["device"], int(event["n"]), event["status"], reason=reason)
+        status, reason = event["status"], str(event.get("reason", ""))
+        if status in ("oom", "crashed") and "GPU" in event["device"]:
+            room = Room(needed_bytes(int(event["n"]), "float32"), free_bytes)
+            if status == "oom" or says_out_of_memory(reason, room):
+                status, reason = "oom", f"{room.text()}: {reason}"
+        return Pair(event["pass"], event["device"], int(event["n"]), status, reason=reason)
     counted = None
     if compiles is not None:
         counted = compiles[event["name"]].count if event["name"] in compiles else 0

@@ -170,7 +170,9 @@ def _take(
         **more,
     }
     command = setting.engine.worker_command(folder / "request.json", environment)
-    sampler = setting.watched.beside(cell.device if cell else "") if setting.watched else None
+    devices = [cell.device] if cell else [device for device, _ in more.get("pairs", ())]
+    on_gpu = next((device for device in devices if "GPU" in device), "")
+    sampler = setting.watched.beside(on_gpu) if setting.watched else None
     with sampler.around() if sampler else contextlib.nullcontext() as trace:
         outcome = _run(setting, command, request, folder)
     (folder / OUTCOME).write_text(to_json(dataclasses.asdict(outcome)), encoding="utf-8")
@@ -202,7 +204,7 @@ def _take(
         primed=primed,
         session=setting.session,
         again=again,
-        free_bytes=free_bytes(trace, setting.watched) if cell and "GPU" in cell.device else None,
+        free_bytes=free_bytes(trace, setting.watched) if on_gpu else None,
     )
     if setting.mechanisms and planned.kind in ("prepared", "fresh"):
         counted = mechanism.counts(setting.mechanisms, sample, told, folder)

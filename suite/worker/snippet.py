@@ -54,11 +54,11 @@ def run(phases, channel, request):
                 told = {"pass": which, "device": device, "n": n}
                 if device not in names:
                     channel.send("pair", status="unavailable", **told)
-                elif clock.now() + _foreseen_s(last.get(device), n) > request["until_s"]:
+                elif clock.now() + foreseen_s(last.get(device, []), n) > request["until_s"]:
                     channel.send("pair", status="over_budget", **told)
                 else:
                     try:
-                        last[device] = (n, _pair(tf, channel, told))
+                        last.setdefault(device, []).append((n, _pair(tf, channel, told)))
                     except tf.errors.OpError as error:
                         channel.send("pair", status=_status(tf, error), reason=str(error)[:300], **told)
 
@@ -91,13 +91,21 @@ def _pair(tf, channel, told):
 
 
 def _status(tf, error):
-    words = ("out of memory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED")
+    words = ("out of memory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "STATUS_ALLOC_FAILED")
     short = isinstance(error, tf.errors.ResourceExhaustedError) or any(each in str(error) for each in words)
     return "oom" if short else "crashed"
 
 
-def _foreseen_s(last, n):
-    """Return the seconds that a pair will take if the work grows with n^3 from the last one of its device."""
-    if last is None or last[0] < 500:  # a small one's time says nothing of a large one
+def foreseen_s(taken, n):
+    """Return the seconds that a pair will take, by its device's pairs so far: a list of (n, seconds).
+
+    What the quickest of them took does not grow (a Session, a compile); what the last one took beyond that grows with
+    n^3.
+    """
+    if not taken or taken[-1][0] < 500:  # a small one's time says nothing of a large one
         return 0.0
-    return last[1] * (float(n) / last[0]) ** 3
+    still = min(seconds for _, seconds in taken)
+    size, seconds = taken[-1]
+    if len(taken) == 1:
+        still = 0.0  # then it says nothing of what grows
+    return still + (seconds - still) * (float(n) / size) ** 3

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
+
+from tests.gpu.paths import PATHS
 
 pytestmark = [pytest.mark.real, pytest.mark.gpu]
 
@@ -31,11 +34,13 @@ def full(on):
     process.wait(60)
 
 
-@pytest.mark.parametrize(("name", "target", "placement"), [("torch", "GPU", "device"), ("jax", "XLA_GPU", "jit")])
-def test_a_full_gpu_is_oom_with_needed_and_free(on, full, name, target, placement):
-    """Fault held: CUBLAS_STATUS_NOT_INITIALIZED, or a crash, for want of memory."""
+@pytest.mark.parametrize("name", ["torch", "jax", "tf"])
+def test_a_full_gpu_is_oom_with_needed_and_free(on, full, name):
+    """Fault held: CUBLAS_STATUS_NOT_INITIALIZED, or a crash, for want of memory; what an allocator may take as free."""
+    target, placement = PATHS[name]
     sample = on(name).take(target, 15000, placement=placement, warm_calls=5)
     print(name, sample.status, sample.reason)
     assert sample.status == "oom", (sample.status, sample.reason)
-    assert "GiB" in sample.reason.text
-    assert "free" in sample.reason.text
+    told = re.search(r"needs at least ([\d.]+) GiB .*?, ([\d.]+) (GiB|MiB) were free", sample.reason.text)
+    assert told, sample.reason.text
+    assert float(told[1]) > 1.6 and float(told[2]) * (1 if told[3] == "GiB" else 2**-10) < 3

@@ -44,6 +44,8 @@ def test_each_precision_is_the_one_in_force(on, name, precision):
     in_force = sample.facts["precision"]
     defaults = {"jax": "tf32", "torch": "ieee"}
     assert in_force == (defaults[name] if precision == "default" else precision)
+    # By the product's entries, not by what anything is called.
+    assert sample.facts["effective_precision"] == in_force
     print(f"{name} {precision}: {in_force}; {sample.proofs['result'].text}")
 
 

@@ -12,7 +12,7 @@ QUICK = ("--shapes", "50", "--samples", "1", "--profile", "quick")
 EAGER = ("--placement", "device")
 
 
-@pytest.mark.parametrize(("value", "words"), [("", "empty"), ("7", "CUDA_VISIBLE_DEVICES=7"), ("0,0", "twice")])
+@pytest.mark.parametrize(("value", "words"), [("", "empty"), ("99", "CUDA_VISIBLE_DEVICES=99"), ("0,0", "twice")])
 def test_a_hidden_gpu_is_unavailable_and_cpus_are_unharmed(suite_run, value, words):
     """Fault held: a fallback to the CPU that becomes a GPU row, or a row without its reason."""
     hidden = {"CUDA_VISIBLE_DEVICES": value}

@@ -137,4 +137,38 @@ def test_a_pair_that_fails_ends_no_other(run, monkeypatch, error, status):
     ]
     bad = [each for each in found.events if each["event"] == "pair" and each["device"] == XLA_GPU]
     assert [each["status"] for each in bad] == [status] * 4
-    assert sample_record._pair(bad[0], None).reason == str(error)
+    pair = sample_record._pair(bad[0], None, 2**29)
+    room = "were free: " if status == "oom" else ""
+    assert pair.status == status and pair.reason.endswith(room + str(error))
+    assert pair.reason.startswith("needs at least ") == (status == "oom")
+
+
+@pytest.mark.parametrize(("free", "status"), [(2**30, "oom"), (2**37, "crashed"), (None, "crashed")])
+def test_a_handle_that_cannot_be_made_is_oom_where_memory_is_short(free, status):
+    """Fault: the question's 4 GB card, full: a raw CUBLAS_STATUS_NOT_INITIALIZED, and no word of memory."""
+    words = "failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED"
+    event = {"pass": "first", "device": XLA_GPU, "n": 15000, "status": "crashed", "reason": words}
+    pair = sample_record._pair(event, None, free)
+    assert pair.status == status and pair.reason.endswith(words)
+    if status == "oom":
+        assert pair.reason.startswith("needs at least 1.68 GiB (operand, product, outputs), 1.00 GiB were free: ")
+    assert sample_record._pair({**event, "device": CPU}, None, free).status == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("taken", "n", "foreseen"),
+    [
+        # On a GPU a pair is a compile and a Session, whatever its size: 10000 is no thousand times that.
+        ([(50, 1.9), (100, 0.31), (500, 0.3), (1000, 0.32)], 10_000, 0.3 + 20.0),
+        ([(50, 0.3), (500, 0.3), (1000, 0.3)], 15_000, 0.3),
+        # What grows is foreseen: the question's first pass at 10000, and what 15000 then takes.
+        ([(50, 0.3), (1000, 0.3), (10_000, 27.3)], 15_000, 0.3 + 27 * 3.375),
+        # One alone says nothing of what does not grow.
+        ([(1000, 0.5)], 10_000, 500.0),
+        ([(50, 0.3), (100, 0.5)], 15_000, 0.0),
+        ([], 15_000, 0.0),
+    ],
+)
+def test_what_a_pair_will_take(taken, n, foreseen):
+    """Fault: the cells that the question's rule needs are left out as over budget, for work of a second."""
+    assert snippet.foreseen_s(taken, n) == pytest.approx(foreseen)
