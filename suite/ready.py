@@ -224,6 +224,8 @@ def _prepare(
         minor = ".".join(made.python_version.split(".")[:2])
     else:
         minor, named = pythons.minor_of_word(words.python, minors)
+        if words.python is None:
+            minor = pythons.first_found(minors, environ, progress.say)
         wheels = words.wheels or environment.wheels_for(chosen)
         made = environment.prepare(chosen, minor, environ=environ, named=named, wheels=wheels, report=progress.say)
     cuda = environment.cuda_variables(chosen, made, environ)

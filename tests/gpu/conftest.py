@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from suite import environment, stack
+from suite import environment, pythons, stack
 from suite.telemetry import machine
 from tests.gpu.paths import STACKS
 from tests.integration.harness import Taker
@@ -42,7 +42,8 @@ def made() -> Callable[[str], environment.Environment]:
             if adopted:
                 done[name] = environment.adopt(chosen, adopted, environ=os.environ)
             else:
-                minor, wheels = chosen.definition.python.default, environment.wheels_for(chosen)
+                minor = pythons.first_found(chosen.definition.python.minors(), os.environ, print)
+                wheels = environment.wheels_for(chosen)
                 done[name] = environment.prepare(
                     chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print
                 )
