@@ -139,14 +139,24 @@ def conflict(one: Ablation, other: Ablation) -> str:
     return ""
 
 
+def _one_a_cause(ablations: list[Ablation]) -> list[Ablation]:
+    chosen: dict[str, Ablation] = {}
+    for each in ablations:
+        cause = each.cause or each.name
+        if cause not in chosen or (each.level and not chosen[cause].level):
+            chosen[cause] = each
+    return [each for each in ablations if chosen[each.cause or each.name] is each]
+
+
 def together(ablations: list[Ablation]) -> Ablation | None:
     """Return all that can be taken away at once, in one; None where that is fewer than two.
 
     What-ifs are left out, what goes beyond another one, and what contradicts one that stands before it. A call at the
-    same shape takes out what one at a second shape does, so that these two alone are one.
+    same shape takes out what one at a second shape does, so that these two alone are one. Of two ways to take one cause
+    away only that which keeps what an earlier process did is in it: it leaves the later calls as they are.
     """
     members: list[Ablation] = []
-    for each in ablations:
+    for each in _one_a_cause(ablations):
         if not each.what_if and not each.over and not any(conflict(each, other) for other in members):
             members.append(each)
     if len({each.name for each in members if each.prepare != "second_shape"}) < 2:

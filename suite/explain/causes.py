@@ -37,7 +37,7 @@ def tuned_cut(found: Sequence[Effect]) -> TunedCut | None:
 
     That is where both are proven, and keeping the choices took more of tuning away than any other way to do so.
     """
-    best = _once(found)
+    best = one_a_cause(found)
     for further in found:
         if further.ablation.over and further.proven:
             for kept in best:
@@ -68,7 +68,7 @@ def causes(base: Side, sides: Mapping[str, Side], found: Sequence[Effect]) -> li
         return _causes_of_tuned(sides, found, tuned)
     found = [each for each in found if not each.ablation.over]
     out = [*_made_anew(_arm(sides, SAME_SHAPE.name) or base)]
-    ranked = [each for role in ORDER for each in _once(found) if each.ablation.role == role]
+    ranked = [each for role in ORDER for each in one_a_cause(found) if each.ablation.role == role]
     for effect in ranked:
         if effect.ablation.prepare:
             out += _first_use(base, sides, effect)
@@ -96,7 +96,7 @@ def _causes_of_tuned(sides: Mapping[str, Side], found: Sequence[Effect], tuned: 
     # The others are told beside unablated calls, and hold what candidates pay, too: that is in the step of tuning, so
     # they have at most what is left of a process's first use, and nothing of what is paid for each function.
     others = [each for each in found if not each.ablation.prepare and not _same_cause(each, tuned.kept)]
-    ranked = [each for role in ORDER for each in _once(others) if each.ablation.role == role]
+    ranked = [each for role in ORDER for each in one_a_cause(others) if each.ablation.role == role]
     return [*out, *(_cause(effect, ("first",)) for effect in ranked)]
 
 
@@ -110,7 +110,7 @@ def _same_cause(one: Effect, other: Effect) -> bool:
     return (one.ablation.cause or one.ablation.name) == (other.ablation.cause or other.ablation.name)
 
 
-def _once(found: Sequence[Effect]) -> list[Effect]:
+def one_a_cause(found: Sequence[Effect]) -> list[Effect]:
     """Return the effects, of several ways to take the same cause away only the one that says most of it.
 
     That is the proven one that took most away; where none is proven, the first.

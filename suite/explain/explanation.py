@@ -158,7 +158,8 @@ def _explained(
     excess = effects.differences(colds, warms)
     prepared, fresh = list(base.prepared.values()), list(base.fresh.values())
     warm = stats.geometric(list(warms.values()))
-    alone = [each.by_block for each in found if each.by_block and _is_member(each, found, every)]
+    once = causes.one_a_cause(found)
+    alone = [each.by_block for each in once if each.by_block and _is_member(each, found, every)]
     return Explained(
         cell,
         base.count,

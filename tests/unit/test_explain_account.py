@@ -107,6 +107,9 @@ def test_all_together_leaves_out_what_contradicts():
     third = Ablation("third", "z", environment={"B": "1"})
     found = ablation.together([one, other, third, Ablation("what if", "w", what_if=True)])
     assert found.takes_out == "one, third" and found.environment == {"A": "1", "B": "1"}
+    off, kept = Ablation("off", "x", cause="c"), Ablation("kept", "y", cause="c", level="process")
+    assert ablation.together([off, kept]) is None  # one cause
+    assert ablation.together([one, off, kept, third]).takes_out == "one, kept, third"
     assert ablation.together([general.SECOND_SHAPE, general.SAME_SHAPE]) is None  # the one holds the other
     assert ablation.together([general.SECOND_SHAPE, general.SAME_SHAPE, one]).prepare == "same_shape"
 
@@ -152,8 +155,8 @@ def test_two_ways_to_take_one_cause_away_are_one_cause():
 
     off, kept = effect("off", "autotuning", 0.3), effect("kept", "autotuning", 0.9)
     other, unproven = effect("other", "", 0.1), effect("loud", "autotuning", 5.0, lacks="no mechanism")
-    assert causes._once([unproven, off, kept, other]) == [kept, other]
-    assert causes._once([unproven]) == [unproven]
+    assert causes.one_a_cause([unproven, off, kept, other]) == [kept, other]
+    assert causes.one_a_cause([unproven]) == [unproven]
 
 
 def test_a_flag_names_a_folder_in_the_samples_own_cache():
