@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suite import ceilings
 from suite.records import Run, Sample
 from suite.rows import CellRow
+
+#: From this shape on a GPU's rate is its own, and not that of its launches.
+FILLS_A_GPU = 8192
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,35 @@ def rates(run: Run, samples: Iterable[Sample], cell_rows: Sequence[CellRow]) -> 
 
 
 def notes(run: Run, samples: Iterable[Sample], cell_rows: Sequence[CellRow]) -> list[str]:
-    """Return one note: the rate of each target and placement at its largest shape."""
-    largest: dict[tuple[str, str], Rate] = {}
-    for rate in rates(run, samples, cell_rows).values():
-        largest[rate.row.cell.target, rate.row.cell.placement] = rate  # rows ascend in shape
+    """Return the rate of each target and placement at its largest shape, and at others that fill a GPU.
+
+    Where one of them is on a GPU a second note says what that GPU cannot exceed, at each precision.
+    """
+    large: dict[tuple[str, str], list[Rate]] = {}
+    for rate in rates(run, samples, cell_rows).values():  # rows ascend in shape
+        cell = rate.row.cell
+        mine = large.setdefault((cell.target, cell.placement), [])
+        fills = "GPU" in cell.device and mine and mine[-1].row.cell.n >= FILLS_A_GPU
+        mine[:] = [*mine, rate] if fills else [rate]
     told = [
-        f"{target} {placement} {rate.row.cell.n}: {rate.text()}" for (target, placement), rate in largest.items()
+        f"{target} {placement} {rate.row.cell.n}: {rate.text()}"
+        for (target, placement), every in large.items()
+        for rate in every
     ]
-    return [f"warm rate at the largest shape: {'; '.join(told)}"] if told else []
+    if not told:
+        return []
+    several = any(len(every) > 1 for every in large.values())
+    where = f"from {FILLS_A_GPU} on" if several else "at the largest shape"
+    return [f"warm rate {where}: {'; '.join(told)}", *_ceilings(run, large)]
+
+
+def _ceilings(run: Run, large: Mapping[tuple[str, str], Sequence[Rate]]) -> list[str]:
+    static = run.host.get("gpu")
+    if not static or not any("GPU" in target for target, _ in large):
+        return []
+    names: tuple[ceilings.GpuPrecision, ...] = ("bf16", "tf32", "ieee")
+    told = [f"{readable(ceilings.gpu_ceiling_flops(static, each)[0])} ({each})" for each in names]
+    return [f"no call on this GPU is faster than {', '.join(told)}"]
 
 
 def _ceiling(run: Run, device: str, precision: str) -> float | None:

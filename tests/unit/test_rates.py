@@ -26,6 +26,16 @@ def test_the_rate_is_the_matmuls_work_over_the_warm_time():
     assert "CPU device 50:" not in note
 
 
+def test_every_shape_that_fills_a_gpu_is_told_beside_the_gpus_ceilings():
+    """Fault held: 8192, by which a GPU is known, is told in a file alone; or a rate of launches as the GPU's."""
+    folder = EXAMPLE.parents[1] / "reference" / "h200-bench-jax0.11-cuda13"
+    run, (samples, _) = journal.read_run(folder), journal.read_samples(folder)
+    told, of_gpu = rates.notes(run, samples, rows.cell_rows(run, samples))
+    assert "from 8192 on: XLA_GPU jit 8192: 308 TFLOP/s (tf32), 58 % of" in told
+    assert "; XLA_GPU jit 15000: 341 TFLOP/s (tf32)" in told and " 1000: " not in told
+    assert of_gpu.endswith("1070 TFLOP/s (bf16), 535 TFLOP/s (tf32), 178 TFLOP/s (ieee)")
+
+
 def test_a_gpus_ceiling_is_that_of_the_precision_in_force():
     """Fault held: TF32 held beside the ceiling of float32."""
     run = journal.read_run(EXAMPLE)
