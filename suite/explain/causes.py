@@ -142,7 +142,7 @@ def _made_anew(of: Side) -> list[Cause]:
         again = _compiles_again(of)
         why = lacks or ("its sign (compiles) is seen in warm calls, too" if again else "")
         out.append(
-            Cause("compiling", f"XLA compiles each new function or graph; {source}", compiling, ("anew",), why)
+            Cause("compiling", f"each new function or graph is compiled; {source}", compiling, ("anew",), why)
         )
     building = of.phase_s(["build"])
     if any(value > 0 for value in building.values()):

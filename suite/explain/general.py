@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from suite.ablation import Ablation, Mechanism
-from suite.levels import CACHE, FLAGGED
+from suite.levels import CACHE, FLAGGED, SCRATCH
 from suite.records import Cell
 from suite.stack import Definition, Target
 
@@ -76,6 +76,11 @@ ONE_THREAD = Ablation(
     role="",
 )
 
+#: Elsewhere, and empty in every sample: for what is to keep the driver's cache alone.
+_NO_INDUCTOR_CACHE = {
+    "TORCHINDUCTOR_CACHE_DIR": f"{CACHE}/{SCRATCH}/inductor",
+    "TRITON_CACHE_DIR": f"{CACHE}/{SCRATCH}/triton",
+}
 _JAX_NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 #: What XLA's autotuner chose in an earlier process, by its own cache: unlike without tuning, the same kernels run.
 TUNING_KEPT = Ablation(
@@ -93,7 +98,21 @@ TUNING_KEPT = Ablation(
 #: What has the same name in every version of a framework that a stack here has. A stack's own go before these.
 OF_FRAMEWORK = {
     "tensorflow": [ONE_THREAD],
-    "torch": [ONE_THREAD],
+    "torch": [
+        ONE_THREAD,
+        # Inductor's and Triton's caches would keep what the driver's is to be measured by.
+        msgspec.structs.replace(JIT_CACHE_KEPT, environment=_NO_INDUCTOR_CACHE),
+        Ablation(
+            name="compile cache kept",
+            takes_out="compiling what an earlier process has compiled",
+            placements=["jit"],
+            level="process",
+            own_cache=True,
+            remedy="export TORCHINDUCTOR_CACHE_DIR=$HOME/.cache/inductor TRITON_CACHE_DIR=$HOME/.cache/triton",
+            mechanism=Mechanism("cache", "files that Inductor adds to its cache", pattern="^(inductor|triton)/"),
+            role="whole",
+        ),
+    ],
     "jax": [
         ONE_THREAD,
         # JAX's own cache would keep the whole compile.

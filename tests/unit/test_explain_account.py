@@ -235,6 +235,17 @@ def test_what_goes_beyond_another_differs_from_it_in_the_preparatory_call_alone(
     assert [each.begins_with for each in made.values()] == ["", kept.folder]
 
 
+def test_the_drivers_cache_is_kept_without_inductors():
+    """Fault: Inductor's whole compile is saved by its own cache, and the sheet says to keep the driver's."""
+    of_torch = {each.name: each for each in general.OF_FRAMEWORK["torch"]}
+    driver, compiler = of_torch["JIT cache kept"], of_torch["compile cache kept"]
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        assert driver.environment[name].startswith(f"{levels.CACHE}/{levels.SCRATCH}/")
+        assert name not in compiler.environment and name in compiler.remedy and name in levels.CACHE_VARIABLES
+    assert "CUDA_CACHE_PATH" in driver.remedy and compiler.own_cache
+    assert compiler.applies("GPU", "jit") and not compiler.applies("GPU", "device")
+
+
 def test_a_stack_may_not_go_beyond_another_ablation(tmp_path):
     """Fault: an arm that is measured, told beside nothing, and in no account."""
     folder = tmp_path / "tf2.18-cuda12.5"
