@@ -13,6 +13,7 @@ from suite import collect, compare, compare_text, journal, selftest, words
 from suite.cli import cli
 from suite.explain import explanation, run, sheet
 from suite.stack import ROOT, names
+from tests import comparing
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = ROOT / "results" / "examples"
@@ -85,6 +86,22 @@ def test_stored_comparisons_still_collect_to_the_same_bytes(folder, tmp_path):
     compare.derive(copy)
     for name in ("table.md", "table.csv"):
         assert (copy / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_two_runs_on_one_gpu_compare_as_the_reference_results_say(tmp_path):
+    """Fault: "agrees within 1 %" of runs that do not, or of figures that no stored sample gives."""
+    page = (REFERENCE / "README.md").read_text()
+    said = page[page.index("Two independent runs") :].split("```")[1].removeprefix("text\n").split("\n\n")
+    pairs = (
+        ("h200-bench-jax0.11-cuda13", "h200-explain-jax0.11-cuda13-15000"),
+        ("h200-bench-tf2.18-cuda12.5", "h200-explain-tf2.18-cuda12.5-15000"),
+        ("h200-bench-jax0.11-cuda13", "h200-explain-jax0.11-cuda13-1000-10000"),
+    )
+    assert len(said) == len(pairs)
+    for (bench, explained), table in zip(pairs, said, strict=True):
+        runs = [REFERENCE / bench, REFERENCE / explained / "unablated"]
+        done = comparing.stored(tmp_path / explained, *runs)
+        assert f"\n{table.strip()}\n" in done.text
 
 
 @pytest.mark.parametrize("folder", stored("**/experiment.json"), ids=lambda p: p.name)
