@@ -36,8 +36,14 @@ def cuda_module_loading():
 
 
 def gpu(device):
-    """Return which GPU a TensorFlow process computes on, as ``gpu_uuid``; {} where it computes on none."""
-    return {"gpu_uuid": cuda_driver.uuid(0)} if "GPU" in device else {}
+    """Return which GPU a TensorFlow process computes on, and how it takes its memory; {} where it computes on none.
+
+    ``gpu_memory``: "default", nearly all of it at the first use, or "grows" (TF_FORCE_GPU_ALLOW_GROWTH=true).
+    """
+    if "GPU" not in device:
+        return {}
+    grows = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true"
+    return {"gpu_uuid": cuda_driver.uuid(0), "gpu_memory": "grows" if grows else "default"}
 
 
 def forbid_tf32(tf):
