@@ -56,7 +56,8 @@ def test_the_wall_agrees_with_cuda_events(on, n):
     warm = statistics.median(sample.warm.calls_s)
     print(f"n={n}: warm {warm:.6f} s, wall {wall:.6f} s, events {device:.6f} s: {1e6 * (wall - device):.0f} us")
     assert abs(wall / device - 1) < 0.02
-    assert abs(warm / device - 1) < 0.02
+    # The series came before these calls: the power cap may have moved the clock since.
+    assert abs(warm / device - 1) < 0.05
 
 
 @pytest.mark.parametrize("n", [50, 1000])
