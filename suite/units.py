@@ -18,6 +18,10 @@ def seconds(value: float) -> str:
     return f"{significant(value / scale)} {unit}"
 
 
+#: An interval that reaches from a centre by more than this factor is none.
+UNBOUNDED = 1e4
+
+
 def significant(value: float) -> str:
     """Return ``value`` with three significant digits and no exponent."""
     if value == 0:
@@ -46,12 +50,25 @@ def _interval(estimate: Estimate, scale: float) -> str:
     """Return the interval outward to two significant digits: its ends are not known better than that."""
     if estimate.low is None or estimate.high is None:
         return ""
-    return f" [{_two_digits(estimate.low / scale, down=True)}, {_two_digits(estimate.high / scale, down=False)}]"
+    low, high = outward(estimate)
+    return f" [{_two_digits(low / scale, down=True)}, {_two_digits(high / scale, down=False)}]"
+
+
+def outward(estimate: Estimate) -> tuple[float, float]:
+    """Return the ends of an interval, 0 or inf for one that two processes do not bound: 20 digits would say no more.
+
+    Raises ValueError where there is no interval.
+    """
+    if estimate.low is None or estimate.high is None:
+        raise ValueError("no interval")
+    size = abs(estimate.centre)
+    low = 0.0 if 0 < estimate.low < size / UNBOUNDED else estimate.low
+    return low, math.inf if estimate.high > size * UNBOUNDED > 0 and estimate.low > 0 else estimate.high
 
 
 def _two_digits(value: float, down: bool) -> str:
-    if value == 0:
-        return "0"
+    if value == 0 or math.isinf(value):
+        return f"{value:g}"
     # In decimal, where 1.2 is 1.2: in binary it lies below, and would be rounded down to 1.1.
     exact = Decimal(repr(value))
     step = Decimal(1).scaleb(exact.adjusted() - 1)

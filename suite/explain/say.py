@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 from suite import units
 from suite.explain import intervals
 from suite.explain.effects import Effect
@@ -21,7 +23,10 @@ def cell(of: Cell) -> str:
 
 def seconds(estimate: Estimate) -> str:
     """Return a time with its interval, in the unit of the largest of the three: a difference may be near 0."""
-    size = max(abs(each) for each in (estimate.centre, estimate.low, estimate.high) if each is not None)
+    if estimate.low is not None and estimate.high is not None:
+        estimate = Estimate(estimate.centre, *units.outward(estimate), estimate.n)
+    ends = (estimate.centre, estimate.low, estimate.high)
+    size = max(abs(each) for each in ends if each is not None and math.isfinite(each))
     scale, unit = next(
         ((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if size >= 0.9995 * s), (1e-6, "us")
     )

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from suite import units
+from suite.explain import say
 from suite.stats import Estimate
 
 
@@ -100,3 +101,14 @@ def test_a_small_number_has_three_digits_too():
     """Fault: "0.1" beside "0.102", or an exponent."""
     assert units.significant(0.1) == "0.100"
     assert units.significant(2.14e-5) == "0.0000214"
+
+
+def test_an_interval_that_two_processes_do_not_bound_is_short():
+    """Fault: 1.10 [0.00000000000000000053, 2300000000000000000], which no terminal has the columns for."""
+    wild = Estimate(1.1, 5.3e-19, 2.3e18, 2)
+    assert units.with_interval(wild) == "1.10 [0, inf]"
+    assert units.seconds_with_interval(Estimate(0.0054, 1e-12, 2.5e7, 2)) == "5.40 [0, inf] ms"
+    assert say.seconds(Estimate(0.0054, 1e-12, 2.5e7, 2)) == "5.40 [0, inf] ms"
+    # A difference may have its centre near 0, and ends on both sides.
+    assert say.seconds(Estimate(1e-6, -0.02, 0.02, 3)) == "0.001 [-20.0, 20.0] ms"
+    assert units.with_interval(Estimate(1.0, 1e-3, 1e3, 2)) == "1.00 [0.0010, 1000]"
