@@ -49,6 +49,14 @@ def test_each_way_proves_itself(on, gpu, target, placement):
     print(f"  {sample.proofs['precision'].text}; compiles {sample.compiles}")
 
 
+@pytest.mark.parametrize("precision", ["ieee", "tf32"])
+def test_each_precision_is_the_one_in_force(on, precision):
+    """Fault held: PRECISION= that is set and not in force: TF32 is TensorFlow's default."""
+    sample = on("tf").take("XLA_GPU", 4096, placement="jit", precision=precision, warm_calls=20)
+    assert sample.status == "ok", (sample.reason, sample.proofs)
+    assert sample.facts["effective_precision"] == sample.facts["precision"] == precision
+
+
 def test_tf32_that_says_ieee_is_a_wrong_result(on, tmp_path):
     """Fault held: TF32, TensorFlow's default, in a row of full float32."""
     worker = plant(tmp_path / "worker", PRETENDING)
