@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,10 @@ PROBE_S = 1.5
 SEARCH_S = 4.0
 
 _ASK = "import sys; print('.'.join(map(str, sys.version_info[:3])), sys.executable)"
+
+
+class NotFound(SuiteError):
+    """No interpreter of a minor was found."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ def find(minor: str, environ: Mapping[str, str], named: str | None = None) -> In
     Raises
     ------
     SuiteError
-        NOT_PREPARED within 5 s, naming what was looked at and passed over, and why.
+        NOT_PREPARED (:class:`NotFound`) within 5 s, naming what was looked at and passed over, and why.
     """
     if named:
         return _named(named, minor)
@@ -54,30 +58,7 @@ def find(minor: str, environ: Mapping[str, str], named: str | None = None) -> In
         if version and _minor_of(version) == minor:
             return Interpreter(Path(executable), version, found_by)
         passed_over.append(f"{path}: {why or f'is Python {version}'}")
-    raise SuiteError(Exit.NOT_PREPARED, f"no Python {minor} that runs was found", _advice(minor, passed_over))
-
-
-def first_found(minors: Sequence[str], environ: Mapping[str, str], report: Callable[[str], None]) -> str:
-    """Return the first of a stack's minors that an interpreter is found of; one that is not the default is reported.
-
-    Raises
-    ------
-    SuiteError
-        NOT_PREPARED where there is none of any: what was looked at for the first of them.
-    """
-    missing: SuiteError | None = None
-    for minor in minors:
-        try:
-            find(minor, environ)
-        except SuiteError as error:
-            missing = missing or error
-            continue
-        if minor != minors[0]:
-            report(f"no Python {minors[0]} was found: {minor} is taken, which the stack has a lock for, too")
-        return minor
-    if missing is None:
-        raise ValueError("a stack without a Python")
-    raise missing
+    raise NotFound(Exit.NOT_PREPARED, f"no Python {minor} that runs was found", _advice(minor, passed_over))
 
 
 def minor_of_word(named: str | None, minors: Sequence[str]) -> tuple[str, str | None]:

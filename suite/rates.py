@@ -65,7 +65,7 @@ def notes(run: Run, samples: Iterable[Sample], cell_rows: Sequence[CellRow]) -> 
     if not told:
         return []
     several = any(len(every) > 1 for every in large.values())
-    where = f"from {FILLS_A_GPU} on" if several else "at the largest shape"
+    where = f"at the largest shape, on a GPU from {FILLS_A_GPU} on" if several else "at the largest shape"
     return [f"warm rate {where}: {'; '.join(told)}", *_ceilings(run, large)]
 
 

@@ -224,10 +224,17 @@ def _prepare(
         minor = ".".join(made.python_version.split(".")[:2])
     else:
         minor, named = pythons.minor_of_word(words.python, minors)
-        if words.python is None:
-            minor = pythons.first_found(minors, environ, progress.say)
         wheels = words.wheels or environment.wheels_for(chosen)
-        made = environment.prepare(chosen, minor, environ=environ, named=named, wheels=wheels, report=progress.say)
+        try:
+            made = environment.prepare(
+                chosen, minor, environ=environ, named=named, wheels=wheels, report=progress.say
+            )
+        except pythons.NotFound as error:
+            others = ", ".join(f"PYTHON={each}" for each in minors if each != minor)
+            if not others:
+                raise
+            step = f"{chosen.name} has locks for other minors, too: {others}. {error.next_step}"
+            raise SuiteError(error.exit_code, error.what, step, error.detail) from error
     cuda = environment.cuda_variables(chosen, made, environ)
     return minor, Local(python=made.python, made=made.identity(), worker=worker), cuda
 

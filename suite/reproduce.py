@@ -54,7 +54,8 @@ class Reproduce:
         probe, *repeats = self.run.plan.planned
         if not self._probe(probe):
             return
-        let_in, left_out = self._choose(self.samples[0].devices, len(repeats))
+        devices = self.samples[0].devices
+        let_in, left_out = self._choose(devices, len(repeats))
         self._say_plan(let_in, left_out, len(repeats))
         with progress.Progress(len(repeats)) as bar:
             for number, planned in enumerate(repeats):
@@ -65,6 +66,7 @@ class Reproduce:
                 more = {
                     "pairs": [[cell.device, cell.n] for cell in let_in],
                     "until_s": time.monotonic() + left_s,
+                    "on_gpu": next((c.device for c in let_in if "GPU" in c.device and c.device in devices), ""),
                 }
                 sample = sampling.take(setting, planned, None, number + 1, more=more)
                 not_run = [
@@ -101,7 +103,8 @@ class Reproduce:
             needed = self._foreseen_s(cell) * repeats if cell.device in devices else 0.0
             memory, free = MATRICES * 4 * cell.n**2, self._memory_bytes(cell)
             if cell.device in devices and memory > free:
-                left_out.append((cell, f"needs {memory / 1e9:.1f} GB of memory, {free / 1e9:.1f} are free"))
+                there = "the GPU has" if "GPU" in cell.device else "free are"
+                left_out.append((cell, f"needs {memory / 1e9:.1f} GB of memory, {there} {free / 1e9:.1f}"))
             elif needed > left_s:
                 text = f"about {needed:.0f} s, and {left_s:.0f} s are left of BUDGET={self.run.plan.budget_s:g}"
                 left_out.append((cell, text))

@@ -170,8 +170,7 @@ def _take(
         **more,
     }
     command = setting.engine.worker_command(folder / "request.json", environment)
-    devices = [cell.device] if cell else [device for device, _ in more.get("pairs", ())]
-    on_gpu = next((device for device in devices if "GPU" in device), "")
+    on_gpu = str(more.get("on_gpu", "")) if cell is None else cell.device if "GPU" in cell.device else ""
     sampler = setting.watched.beside(on_gpu) if setting.watched else None
     with sampler.around() if sampler else contextlib.nullcontext() as trace:
         outcome = _run(setting, command, request, folder)
@@ -204,7 +203,7 @@ def _take(
         primed=primed,
         session=setting.session,
         again=again,
-        free_bytes=free_bytes(trace, setting.watched) if on_gpu else None,
+        free_bytes=free_bytes(trace, setting.watched) if on_gpu and _is_watched(setting, told) else None,
     )
     if setting.mechanisms and planned.kind in ("prepared", "fresh"):
         counted = mechanism.counts(setting.mechanisms, sample, told, folder)
@@ -265,6 +264,12 @@ def device_clock(planned: Planned, cell: Cell | None) -> int:
     """Return how many further calls a worker makes on the device's own clock too, after its series."""
     on_gpu = planned.kind == "prepared" and cell is not None and "GPU" in cell.device
     return DEVICE_CLOCK_CALLS if on_gpu else 0
+
+
+def _is_watched(setting: Setting, told: events.Events) -> bool:
+    """Tell whether a worker's GPU is the watched one: CUDA may count in another order than NVML."""
+    uuid = ((told.first("facts") or {}).get("facts") or {}).get("gpu_uuid")
+    return not uuid or setting.watched is None or uuid == setting.watched.static.get("uuid")
 
 
 def free_bytes(trace: Trace | None, watched: Watched | None) -> int | None:

@@ -115,11 +115,13 @@ def storage(daemon: Daemon, environ: Mapping[str, str]) -> Path | None:
     A daemon behind a network socket, or in a virtual machine of its own, names a folder that is not of this machine.
     """
     if daemon.name == "docker":
-        elsewhere = not environ.get("DOCKER_HOST", "unix://").startswith("unix://") or about(daemon).desktop
+        host = environ.get("DOCKER_HOST", "unix://")
+        elsewhere = not host.startswith("unix://") or "DOCKER_CONTEXT" in environ or about(daemon).desktop
         told = None if elsewhere else daemon.info.get("DockerRootDir")
     else:
         told = (daemon.info.get("store") or {}).get("graphRoot")
-    return Path(told) if told and Path(told).exists() else None
+    # Not Path.exists: it raises where the folder lies in one that is closed to this user.
+    return Path(told) if told and os.path.exists(told) else None  # noqa: PTH110
 
 
 def about(daemon: Daemon) -> About:

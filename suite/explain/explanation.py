@@ -158,8 +158,8 @@ def _explained(
     excess = effects.differences(colds, warms)
     prepared, fresh = list(base.prepared.values()), list(base.fresh.values())
     warm = stats.geometric(list(warms.values()))
-    once = causes.one_a_cause(found)
-    alone = [each.by_block for each in once if each.by_block and _is_member(each, found, every)]
+    members = [each for each in found if each.by_block and _is_member(each, found, every)]
+    alone = [each.by_block for each in causes.one_a_cause(members)]
     return Explained(
         cell,
         base.count,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from suite.ablation import Ablation, Mechanism
-from suite.levels import CACHE, FLAGGED, SCRATCH
+from suite.levels import CACHE, CACHE_VARIABLES, FLAGGED, SCRATCH
 from suite.records import Cell
 from suite.stack import Definition, Target
 
@@ -106,6 +106,11 @@ OF_FRAMEWORK = {
             name="compile cache kept",
             takes_out="compiling what an earlier process has compiled",
             placements=["jit"],
+            # As it is in every arm; said, for it contradicts what keeps the driver's cache alone.
+            environment={
+                "TORCHINDUCTOR_CACHE_DIR": f"{CACHE}/{CACHE_VARIABLES['TORCHINDUCTOR_CACHE_DIR']}",
+                "TRITON_CACHE_DIR": f"{CACHE}/{CACHE_VARIABLES['TRITON_CACHE_DIR']}",
+            },
             level="process",
             own_cache=True,
             remedy="export TORCHINDUCTOR_CACHE_DIR=$HOME/.cache/inductor TRITON_CACHE_DIR=$HOME/.cache/triton",

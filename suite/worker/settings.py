@@ -42,7 +42,7 @@ def gpu(device):
     """
     if "GPU" not in device:
         return {}
-    grows = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true"
+    grows = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "") == "true"
     return {"gpu_uuid": cuda_driver.uuid(0), "gpu_memory": "grows" if grows else "default"}
 
 

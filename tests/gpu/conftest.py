@@ -30,6 +30,18 @@ def gpu(require) -> machine.Watched:
     return machine.watch("0", None, print)
 
 
+def _from_its_lock(chosen: stack.Stack) -> environment.Environment:
+    """Make a stack's environment with the first Python that it has a lock for and this machine has."""
+    wheels, minors = environment.wheels_for(chosen), chosen.definition.python.minors()
+    for minor in minors:
+        try:
+            return environment.prepare(chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print)
+        except pythons.NotFound:
+            if minor == minors[-1]:
+                raise
+    raise AssertionError("a stack without a Python")
+
+
 @pytest.fixture(scope="session")
 def made() -> Callable[[str], environment.Environment]:
     """Return a function that gives a stack's environment, found once: to look at an adopted one takes its import."""
@@ -42,11 +54,7 @@ def made() -> Callable[[str], environment.Environment]:
             if adopted:
                 done[name] = environment.adopt(chosen, adopted, environ=os.environ)
             else:
-                minor = pythons.first_found(chosen.definition.python.minors(), os.environ, print)
-                wheels = environment.wheels_for(chosen)
-                done[name] = environment.prepare(
-                    chosen, minor, environ=os.environ, named=None, wheels=wheels, report=print
-                )
+                done[name] = _from_its_lock(chosen)
         return done[name]
 
     return find

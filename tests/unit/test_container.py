@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -221,6 +222,7 @@ def test_a_worker_knows_its_user_s_name_without_a_passwd_file(tmp_path):
             False,
         ),
         (daemon.Daemon("docker", info={"DockerRootDir": "/not/here"}), {}, False),
+        (daemon.Daemon("docker", info={"DockerRootDir": "{here}"}), {"DOCKER_CONTEXT": "far"}, False),
         (daemon.Daemon("podman"), {}, False),
     ],
 )
@@ -232,6 +234,14 @@ def test_too_little_room_for_an_image_is_said_before_it_is_built(tmp_path, monke
     assert images._little_room(of, 4999, environ) == ""
     expected = f"; only 4999 MB are free in {tmp_path}" if told else ""
     assert images._little_room(of, 5000, environ) == expected
+
+    def closed(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Below /var/lib/docker, which is root's: no error, for it was to be a warning.
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", closed)
+        assert images._little_room(of, 5000, environ) == ""
 
 
 @pytest.mark.parametrize("name", stack.names())

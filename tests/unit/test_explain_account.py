@@ -241,9 +241,13 @@ def test_the_drivers_cache_is_kept_without_inductors():
     driver, compiler = of_torch["JIT cache kept"], of_torch["compile cache kept"]
     for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
         assert driver.environment[name].startswith(f"{levels.CACHE}/{levels.SCRATCH}/")
-        assert name not in compiler.environment and name in compiler.remedy and name in levels.CACHE_VARIABLES
+        assert compiler.environment[name] == f"{levels.CACHE}/{levels.CACHE_VARIABLES[name]}"
+        assert name in compiler.remedy
     assert "CUDA_CACHE_PATH" in driver.remedy and compiler.own_cache
     assert compiler.applies("GPU", "jit") and not compiler.applies("GPU", "device")
+    # Never both at once: the one switches off what the other keeps.
+    both = ablation.together([general.SAME_SHAPE, driver, compiler])
+    assert both.takes_out == f"{general.SAME_SHAPE.name}, {driver.name}"
 
 
 def test_a_stack_may_not_go_beyond_another_ablation(tmp_path):

@@ -237,6 +237,20 @@ def test_tuning_that_another_way_takes_more_of_is_cut_as_ever(tmp_path):
     assert done.entry("autotuning").drawn.centre == pytest.approx(2.48, abs=0.2)
 
 
+def test_the_interaction_counts_of_two_ways_the_one_that_is_in_all_together(tmp_path):
+    """Fault: switching tuning off saves more and is not in it, so that tuning is in no sum at all."""
+    off = stack.load(STACK).definition.ablations[0]
+    arms = {
+        "autotuning-kept": Arm(cold=lognormal(1.5, 0.01), warm=0.02),
+        "autotuning-off": Arm(cold=lognormal(0.1, 0.01), warm=0.02),
+    }
+    names = "same-shape-again,autotuning-kept,autotuning-off"
+    done = tuned(tmp_path, ablations=(KEPT, off), others=arms, names=names)
+    assert done.cell.together.ablation.takes_out == "same shape again, autotuning kept"
+    # 2.72 together, less 2.72 and 1.3 alone.
+    assert done.cell.interaction.centre == pytest.approx(-1.3, abs=0.2)
+
+
 @pytest.mark.parametrize("broken", ["autotuning-kept", "second-shape-once-tuned"])
 def test_an_arm_that_is_not_usable_is_said_and_takes_no_account_with_it(tmp_path, broken):
     """Fault: samples of the one are blamed for the other, or the cell has no account at all."""

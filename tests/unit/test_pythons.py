@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from suite import pythons
+from suite import pythons, ready, stack, words
+from suite.engines.choose import Choice
 from suite.errors import SuiteError
 from suite.exits import Exit
 
@@ -94,16 +95,17 @@ def test_the_word_python_is_a_minor_or_a_path(tmp_path):
     assert caught.value.exit_code is Exit.USAGE
 
 
-def test_without_the_default_another_python_with_a_lock_is_taken(monkeypatch, tmp_path):
-    """Fault: a machine that has 3.12 alone measures nothing, although the stack has a lock for it; or in silence."""
+def test_without_the_default_the_error_names_the_others(monkeypatch, tmp_path):
+    """Fault: a machine that has 3.12 alone is told to install 3.11, although the stack has a lock for 3.12."""
     monkeypatch.setattr(pythons, "_from_uv", lambda *_: None)
-    answers(tmp_path / "python3.12", "3.12.3")
-    there, said = {"PATH": str(tmp_path), "PYENV_ROOT": str(tmp_path)}, []
-    assert pythons.first_found(["3.11", "3.12"], there, said.append) == "3.12"
-    assert said == ["no Python 3.11 was found: 3.12 is taken, which the stack has a lock for, too"]
-    assert pythons.first_found(["3.12", "3.11"], there, said.append) == "3.12" and len(said) == 1
-    with pytest.raises(SuiteError, match=r"no Python 3\.10 that runs"):
-        pythons.first_found(["3.10", "3.11"], there, said.append)
+    environ = {"PATH": "", "PYENV_ROOT": str(tmp_path), "COLDWARM_CACHE": str(tmp_path)}
+    chosen = stack.load("tf2.18-cuda12.5")
+    asked = words.parse({"stack": chosen.name, "engine": "local", "out": str(tmp_path)})
+    with pytest.raises(SuiteError, match=r"no Python 3\.11 that runs was found") as caught:
+        ready._prepare(asked, chosen, environ, tmp_path, None, Choice("local", "asked for"))
+    assert caught.value.next_step.startswith(
+        "tf2.18-cuda12.5 has locks for other minors, too: PYTHON=3.12. Get one"
+    )
 
 
 def test_a_folder_on_path_that_is_closed_is_passed_over(monkeypatch):

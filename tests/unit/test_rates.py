@@ -31,7 +31,7 @@ def test_every_shape_that_fills_a_gpu_is_told_beside_the_gpus_ceilings():
     folder = EXAMPLE.parents[1] / "reference" / "h200-bench-jax0.11-cuda13"
     run, (samples, _) = journal.read_run(folder), journal.read_samples(folder)
     told, of_gpu = rates.notes(run, samples, rows.cell_rows(run, samples))
-    assert "from 8192 on: XLA_GPU jit 8192: 308 TFLOP/s (tf32), 58 % of" in told
+    assert "on a GPU from 8192 on: XLA_GPU jit 8192: 308 TFLOP/s (tf32), 58 % of" in told
     assert "; XLA_GPU jit 15000: 341 TFLOP/s (tf32)" in told and " 1000: " not in told
     assert of_gpu.endswith("1070 TFLOP/s (bf16), 535 TFLOP/s (tf32), 178 TFLOP/s (ieee)")
 
