@@ -9,13 +9,15 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from suite.watch import Watch
 
+#: Seconds that an engine's client has to end by itself.
+GENTLE_S = 5.0
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -47,6 +49,7 @@ class Launcher(Protocol):
         timeout_s: float,
         watch: Watch,
         words: str = "",
+        end: Callable[[], None] | None = None,
     ) -> Outcome:
         """Run ``argv``; see :func:`launch`."""
         ...
@@ -61,6 +64,7 @@ def launch(
     timeout_s: float,
     watch: Watch,
     words: str = "",
+    end: Callable[[], None] | None = None,
 ) -> Outcome:
     """Run ``argv`` in a process group of its own and wait for its end.
 
@@ -71,7 +75,11 @@ def launch(
     ----------
     spawn_s
         The moment that the request names as the spawn: read by the caller just before this call.
+    end
+        Ends what an engine's client started, so that the client then ends by itself; it is killed ``GENTLE_S`` later.
+        Killed while it creates a container, podman leaves a process and a mount that it knows nothing of any more.
     """
+    ended_by = ""
     parent = os.getpid()
     with (folder / f"{words}stdout.txt").open("wb") as out, (folder / f"{words}stderr.txt").open("wb") as err:
         # Popen returns once exec has succeeded: what lies before is the engine's, what follows the
@@ -91,6 +99,8 @@ def launch(
             ended_by = _wait(process, spawn_s + timeout_s, watch)
             ended_s = time.monotonic()
         finally:
+            if end is not None and ended_by != "itself":
+                _end_by(process, end)
             _end_group(process)
     code = process.returncode
     return Outcome(
@@ -138,6 +148,14 @@ def _wait_without_pidfd(process: subprocess.Popen[bytes], deadline_s: float, wat
         if time.monotonic() >= deadline_s:
             return "timeout"
     return "itself"
+
+
+def _end_by(process: subprocess.Popen[bytes], end: Callable[[], None]) -> None:
+    until_s = time.monotonic() + GENTLE_S
+    while process.poll() is None and time.monotonic() < until_s:
+        end()  # again: a container that is only being created is not there yet
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.3)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ class Replay:
         timeout_s: float,
         watch: Watch,
         words: str = "",
+        end: Callable[[], None] | None = None,
     ) -> Outcome:
         """Write the recorded events, moved to ``spawn_s``, into ``folder``; return the recorded outcome.
 

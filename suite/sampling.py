@@ -241,6 +241,7 @@ def _run(setting: Setting, command: Command, request: dict[str, Any], folder: Pa
             timeout_s=setting.timeout_s,
             watch=setting.watch,
             words=command.words,
+            end=(lambda: setting.engine.clean_up(folder)) if command.words else None,
         )
         whole = outcome.ended_by == "itself"
     finally:

@@ -120,6 +120,7 @@ class Synthetic:
         timeout_s: float,
         watch: Watch,
         words: str = "",
+        end: Callable[[], None] | None = None,
     ) -> Outcome:
         """Write what a worker would tell that was spawned at ``spawn_s``; see :func:`suite.launch.launch`."""
         request = json.loads((folder / "request.json").read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ images then say so, and what is replaced goes through the Dockerfiles' declared 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import http.server
 import json
@@ -274,6 +275,17 @@ def test_an_ordinary_user_without_a_passwd_entry(base, require, tmp_path):
     )
 
 
+def processes_that_name(word: str) -> list[str]:
+    """Return the command lines of other processes that hold ``word``: what watches a container has its name there."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if word in line and path.parent.name != str(os.getpid()):
+                found.append(line)
+    return found
+
+
 def test_ctrl_c_leaves_no_container(built, engine, tmp_path):
     """Fault: the client dies and its container measures on."""
     built("tf1.14-cuda10")
@@ -283,6 +295,8 @@ def test_ctrl_c_leaves_no_container(built, engine, tmp_path):
     done = making.finish(process, 60)
     assert done.exit_line() == "coldwarm: exit 130 (interrupted)"
     until(lambda: containers(engine) == [], 10)
+    [folder] = (tmp_path / "tf1.14-cuda10").iterdir()
+    until(lambda: processes_that_name(folder.name) == [], 10)
     assert making.lines(tmp_path)[-1]["status"] == "interrupted"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from suite import launch as launch_module
 from suite.launch import Outcome, launch
 from suite.stack import ROOT
 from suite.watch import VARIABLE, Watch
@@ -21,7 +22,7 @@ from suite.watch import VARIABLE, Watch
 WITH_PIDFD = pytest.mark.parametrize("pidfd", [True, False], ids=["pidfd", "without pidfd"])
 
 
-def run(folder: Path, script: str, timeout_s: float = 20.0, **environ: str) -> Outcome:
+def run(folder: Path, script: str, timeout_s: float = 20.0, end=None, **environ: str) -> Outcome:
     with Watch(environ) as watch:
         return launch(
             ["/bin/sh", "-c", script],
@@ -30,6 +31,7 @@ def run(folder: Path, script: str, timeout_s: float = 20.0, **environ: str) -> O
             spawn_s=time.monotonic(),
             timeout_s=timeout_s,
             watch=watch,
+            end=end,
         )
 
 
@@ -95,6 +97,43 @@ def test_the_timeout_kills_the_whole_group(tmp_path, monkeypatch, pidfd):
     assert (outcome.exit_code, outcome.signal, outcome.ended_by) == (None, signal.SIGKILL, "timeout")
     child, grandchild = written(tmp_path / "pids")
     assert ends(child) and ends(grandchild) and not alive(outcome.pid)
+
+
+#: An engine's client: for a while it makes a container, then it waits for that to be removed.
+CLIENT = """
+touch making; sleep 0.5; rm making; touch container
+while [ ! -e removed ]; do sleep 0.02; done
+exit 137
+"""
+
+
+def test_an_engines_client_is_not_killed_while_it_makes_a_container(tmp_path):
+    """Fault: podman is killed between making and starting: a process and a mount stay, which it does not know of."""
+    asked = []
+
+    def end() -> None:
+        asked.append((tmp_path / "container").exists())
+        if asked[-1]:
+            (tmp_path / "removed").touch()
+
+    outcome = run(tmp_path, CLIENT, timeout_s=0.1, end=end)
+    assert (outcome.ended_by, outcome.exit_code, outcome.signal) == ("timeout", 137, None)
+    assert not (tmp_path / "making").exists() and asked[0] is False and asked[-1] is True
+    # The time is that of the sample, not of what it took to end it.
+    assert outcome.ended_s - outcome.spawn_s < 0.4
+
+
+def test_an_engines_client_that_does_not_end_is_killed(tmp_path, monkeypatch):
+    """Fault: a hung daemon's client holds Ctrl-C for ever."""
+    monkeypatch.setattr(launch_module, "GENTLE_S", 0.5)
+    asked: list[float] = []
+    outcome = run(tmp_path, CLIENT, timeout_s=0.1, end=lambda: asked.append(time.monotonic()))
+    assert (outcome.exit_code, outcome.signal) == (None, signal.SIGKILL) and len(asked) >= 2
+
+
+def test_what_ended_by_itself_is_not_ended(tmp_path):
+    """Fault: an engine is asked to remove a container after every sample."""
+    assert run(tmp_path, "exit 3", end=lambda: pytest.fail("asked")).exit_code == 3
 
 
 def test_a_worker_that_will_not_end_is_killed(tmp_path):
