@@ -105,6 +105,11 @@ class Ablation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The name as a folder is called."""
         return "".join(each if each.isalnum() or each in ".+_-" else "-" for each in self.name.lower())
 
+    @property
+    def counts_as(self) -> str:
+        """The cause that it takes away, as the account calls it."""
+        return self.cause or self.name
+
     def applies(self, target: str, placement: str) -> bool:
         """Tell whether it says anything about cells of this target and placement."""
         return (not self.targets or target in self.targets) and (
@@ -142,10 +147,10 @@ def conflict(one: Ablation, other: Ablation) -> str:
 def _one_a_cause(ablations: list[Ablation]) -> list[Ablation]:
     chosen: dict[str, Ablation] = {}
     for each in ablations:
-        cause = each.cause or each.name
-        if cause not in chosen or (each.level and not chosen[cause].level):
-            chosen[cause] = each
-    return [each for each in ablations if chosen[each.cause or each.name] is each]
+        there = chosen.get(each.counts_as)
+        if there is None or (each.level and not there.level):
+            chosen[each.counts_as] = each
+    return [each for each in ablations if chosen[each.counts_as] is each]
 
 
 def together(ablations: list[Ablation]) -> Ablation | None:

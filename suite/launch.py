@@ -76,7 +76,8 @@ def launch(
     spawn_s
         The moment that the request names as the spawn: read by the caller just before this call.
     end
-        Ends what an engine's client started, so that the client then ends by itself; it is killed ``GENTLE_S`` later.
+        Ends what an engine's client started, so that the client then ends by itself; it is killed where it has not
+        ``GENTLE_S`` later, or when this returns after that.
         Killed while it creates a container, podman leaves a process and a mount that it knows nothing of any more.
     """
     ended_by = ""

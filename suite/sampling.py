@@ -170,8 +170,9 @@ def _take(
         **more,
     }
     command = setting.engine.worker_command(folder / "request.json", environment)
-    on_gpu = str(more.get("on_gpu", "")) if cell is None else cell.device if "GPU" in cell.device else ""
-    sampler = setting.watched.beside(on_gpu) if setting.watched else None
+    device = cell.device if cell else str(more.get("on_gpu", ""))
+    on_gpu = "GPU" in device
+    sampler = setting.watched.beside(device) if setting.watched else None
     with sampler.around() if sampler else contextlib.nullcontext() as trace:
         outcome = _run(setting, command, request, folder)
     (folder / OUTCOME).write_text(to_json(dataclasses.asdict(outcome)), encoding="utf-8")

@@ -61,9 +61,10 @@ def outward(estimate: Estimate) -> tuple[float, float]:
     """
     if estimate.low is None or estimate.high is None:
         raise ValueError("no interval")
-    size = abs(estimate.centre)
-    low = 0.0 if 0 < estimate.low < size / UNBOUNDED else estimate.low
-    return low, math.inf if estimate.high > size * UNBOUNDED > 0 and estimate.low > 0 else estimate.high
+    low, size, high = estimate.low, abs(estimate.centre), estimate.high
+    if low <= 0 or size == 0:  # a difference: its ends are not to be compared with a centre near 0
+        return low, high
+    return 0.0 if low < size / UNBOUNDED else low, math.inf if high > size * UNBOUNDED else high
 
 
 def _two_digits(value: float, down: bool) -> str:

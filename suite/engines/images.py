@@ -136,7 +136,9 @@ def build(
         words = "\n".join(done.stdout.strip().splitlines()[-25:])
         meaning, step = explain(done.stdout, about(daemon))
         what = f"{stack.name}: its image cannot be built: {meaning}"
-        step = f"{step} ENGINE=local measures without an image.".strip()
+        # A command at the end of a step is not to run on into the next sentence.
+        ending = "" if step[-1:] in ("", ".") else ";"
+        step = f"{step}{ending} ENGINE=local measures without an image.".strip()
         raise SuiteError(Exit.NOT_PREPARED, what, step, words)
     image = find(daemon, stack, environ)
     if image is None:

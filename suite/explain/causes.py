@@ -89,25 +89,21 @@ def _causes_of_tuned(sides: Mapping[str, Side], found: Sequence[Effect], tuned: 
     """Return the causes where a first use is told with tuning away. What it costs beside tuning is not asked again."""
     kept, further = sides[tuned.kept.ablation.name], sides[tuned.further.ablation.name]
     out = [*_made_anew(further), _cause(tuned.kept, ("tuning",))]
-    busy = effects.differences(kept.touched("cpu_s"), further.touched("cpu_s"))
-    seconds = _at_most(tuned.further.by_block, busy)
-    text = "code that the process had not used before, of whatever shape"
-    out.append(Cause("first use", text, seconds, ("first",), tuned.further.lacks or _untold(seconds)))
+    out.append(_used_first(kept, further, tuned.further))
     # The others are told beside unablated calls, and hold what candidates pay, too: that is in the step of tuning, so
     # they have at most what is left of a process's first use, and nothing of what is paid for each function.
-    others = [each for each in found if not each.ablation.prepare and not _same_cause(each, tuned.kept)]
+    others = [
+        each
+        for each in found
+        if not each.ablation.prepare and each.ablation.counts_as != tuned.kept.ablation.counts_as
+    ]
     ranked = [each for role in ORDER for each in one_a_cause(others) if each.ablation.role == role]
     return [*out, *(_cause(effect, ("first",)) for effect in ranked)]
 
 
 def _cause(effect: Effect, steps_: Sequence[str]) -> Cause:
     """Return what an ablation took away as a cause of the account."""
-    of = effect.ablation
-    return Cause(of.cause or of.name, of.takes_out, effect.by_block, steps_, effect.lacks)
-
-
-def _same_cause(one: Effect, other: Effect) -> bool:
-    return (one.ablation.cause or one.ablation.name) == (other.ablation.cause or other.ablation.name)
+    return Cause(effect.ablation.counts_as, effect.ablation.takes_out, effect.by_block, steps_, effect.lacks)
 
 
 def one_a_cause(found: Sequence[Effect]) -> list[Effect]:
@@ -117,10 +113,10 @@ def one_a_cause(found: Sequence[Effect]) -> list[Effect]:
     """
     best: dict[str, Effect] = {}
     for effect in found:
-        cause = effect.ablation.cause or effect.ablation.name
+        cause = effect.ablation.counts_as
         if cause not in best or _weight(effect) > _weight(best[cause]):
             best[cause] = effect
-    return [each for each in found if best[each.ablation.cause or each.ablation.name] is each]
+    return [each for each in found if best[each.ablation.counts_as] is each]
 
 
 def _weight(effect: Effect) -> float:
@@ -160,9 +156,7 @@ def _first_use(base: Side, sides: Mapping[str, Side], effect: Effect) -> list[Ca
     second, same = _arm(sides, SECOND_SHAPE.name), _arm(sides, SAME_SHAPE.name)
     out = []
     if second:
-        text = "code that the process had not used before, of whatever shape"
-        seconds = _at_most(effect.by_block, effects.differences(base.touched("cpu_s"), second.touched("cpu_s")))
-        out.append(Cause("first use", text, seconds, ("first",), effect.lacks or _untold(seconds)))
+        out.append(_used_first(base, second, effect))
     if second and same:
         saved = effects.differences(second.colds(), same.colds())
         sign = SECOND_SHAPE.mechanism
@@ -174,6 +168,13 @@ def _first_use(base: Side, sides: Mapping[str, Side], effect: Effect) -> list[Ca
         text = "code that only this shape uses"
         out.append(Cause("first use by shape", text, seconds, ("shape",), lacks or _untold(seconds)))
     return out
+
+
+def _used_first(beside: Side, second: Side, effect: Effect) -> Cause:
+    """Return what a first use in the process cost: at most what the CPU was busier by without a second shape."""
+    seconds = _at_most(effect.by_block, effects.differences(beside.touched("cpu_s"), second.touched("cpu_s")))
+    text = "code that the process had not used before, of whatever shape"
+    return Cause("first use", text, seconds, ("first",), effect.lacks or _untold(seconds))
 
 
 def _compiles_again(of: Side) -> int:

@@ -136,7 +136,7 @@ def reasons(each: Explained) -> list[str]:
         if lines:
             out.append(f"{effect.ablation.name} (takes out {effect.ablation.takes_out}): {'; '.join(lines)}")
     if each.account is not None:
-        listed = {effect.ablation.cause or effect.ablation.name for effect in each.effects}
+        listed = {effect.ablation.counts_as for effect in each.effects}
         for entry in each.account.entries:
             if entry.name not in listed:
                 out.append(
